@@ -28,6 +28,7 @@ class Sources:
     gcp_compute_endpoint: str | None = None
     gcp_billing_endpoint: str | None = None
     gcp_tpu_endpoint: str | None = None
+    gcp_quotas_endpoint: str | None = None
     gcp_project: str | None = None
     gcp_api_key: str | None = field(default=None, repr=False)
     azure_retail_endpoint: str = "https://prices.azure.com"

@@ -6,6 +6,8 @@ import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
+from gpuplan.api.cli.standard_output import console
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
 
@@ -24,6 +26,11 @@ def capacity(
     limit_seconds: Annotated[
         float, typer.Option(min=0.1, max=60, metavar="SECONDS", help="Time limit for all clouds together.")
     ] = 3.0,
+    zone: Annotated[str | None, typer.Option(help="With --refused or --obtained: the zone that was asked.")] = None,
+    refused: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Report that the cloud had none: InsufficientInstanceCapacity.")
+    ] = None,
+    obtained: Annotated[bool, typer.Option("--obtained", help="Report that the cloud gave the machines.")] = False,
     as_json: AsJson = False,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
@@ -31,6 +38,15 @@ def capacity(
     """Ask the clouds how likely machines are obtained now, and what was not learned."""
     if (job is None) == (machine is None):
         raise UnusableInput.at("machine", message="give a job file or --machine, and not both")
+    if refused is not None or obtained:
+        if len(region or ()) != 1 or machine is None:
+            raise UnusableInput.at("region", message="a report needs --machine and one --region")
+        report = {"machine": machine, "nodes": nodes, "kind": kind, "region": (region or [""])[0], "zone": zone}
+        report |= {"refused": refused, "obtained": obtained}
+        _report({name: value for name, value in report.items() if value is not None}, as_json=as_json)
+        return
+    if zone is not None:
+        raise UnusableInput.at("zone", message="belongs to a report; give --refused CODE or --obtained too")
     service = open_gpuplan(inventory=inventory, settings=settings).capacity
     if machine is not None:
         answer = service.of_machine(
@@ -45,3 +61,13 @@ def capacity(
     from gpuplan.api.presentation.capacity import render_capacity
 
     print_sections(render_capacity(answer))
+
+
+def _report(document: JsonObject, *, as_json: bool) -> None:
+    report = open_gpuplan().capacity.report(document)
+    if as_json:
+        print_json(wire(report))
+        return
+    place = report.zone or report.region
+    kind = report.price_kind.replace("_", " ")
+    console().print(f"{report.nodes} x {report.instance_type} {kind} in {place}: {report.own_runs}")

@@ -14,10 +14,13 @@ def quotas(
     region: Annotated[
         list[str] | None, typer.Option(help="A region of AWS, Google Cloud or Azure; may be repeated.")
     ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask the clouds again, although they were asked within the hour.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read your quotas at AWS, Google Cloud or Azure as lines of a settings file, which plans keep to."""
-    answer = open_gpuplan().quotas.read(tuple(region or ()))
+    answer = open_gpuplan().quotas.read(tuple(region or ()), fresh=fresh)
     if as_json:
         print_json(answer)
         return

@@ -87,10 +87,12 @@ def start_in_order(
         hourly = usd_text(usd_micros(phase.usd_per_node_hour) * phase.nodes)
         limit = usd_text(cost_at_limit(handover, phase, wishes))
         named = f"PLACE={words([in_words(phase)])}"
+        report = f"REPORT={words([report_command(phase)])}"
         lines.append(f"    {number})")
         spot = f"INTERRUPTIBLE={'yes' if phase.kind.interruptible else ''}"
         lines += [
-            f"      {line}" for line in (named, spot, f"USD_PER_HOUR={hourly}", f"USD_AT_LIMIT={limit}", *where(phase))
+            f"      {line}"
+            for line in (named, spot, report, f"USD_PER_HOUR={hourly}", f"USD_AT_LIMIT={limit}", *where(phase))
         ]
         lines.append("      ;;")
     lines += ["  esac", "}"]
@@ -102,6 +104,13 @@ def start_in_order(
 def in_words(phase: Phase) -> str:
     """`spot in aws us-east-1 use1-az4`."""
     return f"{phase.kind.name.replace('_', ' ')} in {phase.place}"
+
+
+def report_command(phase: Phase) -> str:
+    """The command that tells gpuplan what a place gave, without its outcome."""
+    place = ["--region", phase.region, *(["--zone", phase.zone] if phase.zone else [])]
+    machines = ["--machine", phase.instance_type, "--nodes", str(phase.nodes), "--kind", phase.kind.name]
+    return words(["gpuplan", "capacity", *machines, *place])
 
 
 def order_notes(handover: Handover, phases: Sequence[Phase]) -> list[str]:

@@ -45,11 +45,13 @@ ask_for() {
     set -e
     if [ "$status" -eq 0 ]; then
       obtained=yes
+      say "obtained, $PLACE. To have plans count it: $REPORT --obtained"
       return
     fi
     if [ "$status" -eq 78 ]; then break; fi
     asked=yes
     say "not obtained, $PLACE (status $status): ending what was started there"
+    say "If the cloud had no machines (not a quota), have plans count it: $REPORT --refused CODE, its error code"
     teardown || exit 1
     STARTED=""
     if [ "$(date +%s)" -ge "$until" ]; then break; fi

@@ -1,12 +1,13 @@
-"""The HTTP route that asks the clouds how likely machines are obtained."""
+"""The HTTP routes about capacity: ask the clouds how likely machines are obtained, and report what a run got."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.openapi_bodies import document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.schemas.capacity_report import CapacityReportDocument
 from gpuplan.api.schemas.capacity_request import CapacityDocument
 from gpuplan.planner.model.wire import wire
 
@@ -26,3 +27,16 @@ async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorker
     """
     _, document = await read_body(request)
     return Response(to_json(wire(await workers.run(gpuplan.capacity.read, document))), media_type="application/json")
+
+
+@router.post(
+    "/v1/capacity/reports",
+    summary="Report that a cloud refused or gave machines",
+    operation_id="report_capacity",
+    responses=document_responses("CapacityReport", 400, 413, 415, 503),
+    openapi_extra=takes(CapacityReportDocument),
+)
+async def report_capacity(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """One try of a run or script. Live chances count the tries of the last seven days, and plans quote them."""
+    _, document = await read_body(request)
+    return Response(to_json(wire(await workers.run(gpuplan.capacity.report, document))), media_type="application/json")

@@ -57,6 +57,7 @@ DOING: dict[tuple[str, str], Needed] = {
     ("POST", "/v1/import"): "plan",
     ("POST", "/v1/afford"): "plan",
     ("POST", "/v1/capacity"): "plan",
+    ("POST", "/v1/capacity/reports"): "plan",
     ("POST", "/v1/why"): "plan",
     ("POST", "/v1/replan"): "plan",
     ("POST", "/v1/verify"): "plan",

@@ -16,7 +16,7 @@ def source_of(part: Part) -> str:
     if source is None:
         return MODELLED
     return (
-        f"{plain(source['source'], limit=60)}: {plain(source['published'], limit=40)}, asked {when(source['asked_at'])}"
+        f"{plain(source['source'], limit=60)}: {plain(source['published'], limit=60)}, asked {when(source['asked_at'])}"
     )
 
 

@@ -9,8 +9,8 @@ from gpuplan.api.presentation.text_formatting import plain
 NOTES = {
     "aws": "# aws: vCPUs by Service Quotas. Local Zones are not limited; Capacity Blocks count as on demand here.",
     "gcp": (
-        "# gcp: GPUs by Compute Engine. H100 on demand, later models and TPUs are not in its list and are not limited here: "
-        "see GPUS_PER_GPU_FAMILY and Cloud TPU under IAM, Quotas."
+        "# gcp: GPUs by Compute Engine and Cloud Quotas. Superchips (A4X) and TPUs are in neither list and are not limited "
+        "here: see Cloud TPU under IAM, Quotas."
     ),
     "azure": "# azure: vCPUs by family and region. Families that are not listed here are limited by those of the region.",
 }
@@ -22,6 +22,10 @@ def quota_lines(answer: dict[str, Any]) -> str:
     lines = [
         f"# What the account may use at once, as its cloud stated at {answer['meta']['read_at']}; running machines count too.",
         *(NOTES[provider] for provider in providers),
+        *(
+            f"# {row['provider']} {row['region']}: as read at {row['read_at']}; gpuplan quotas --fresh reads again"
+            for row in answer["meta"]["reused"]
+        ),
         *(f"# not learned: {row['provider']} {row['region']}: {row['reason']}" for row in answer["not_learned"]),
         "quotas:",
         # JSON is YAML, and quotes every text.

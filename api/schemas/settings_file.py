@@ -60,6 +60,7 @@ class Environment(BaseModel):
     gcp_compute_endpoint: str | None = None
     gcp_billing_endpoint: str | None = None
     gcp_tpu_endpoint: str | None = None
+    gcp_quotas_endpoint: str | None = None
     gcp_project: str | None = None
     gcp_api_key: SecretStr | None = None
     azure_retail_endpoint: str | None = None

@@ -4,15 +4,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from gpuplan.api.schemas.capacity_report import parse_capacity_report
 from gpuplan.api.schemas.capacity_request import parse_capacity
+from gpuplan.api.security.authorization import record
 from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.live_queries import Candidate, LiveQueries
+from gpuplan.api.services.capacity_candidates import Candidate, candidate_of
+from gpuplan.api.services.live_queries import LiveQueries
+from gpuplan.api.services.own_runs import TRIES_FOR, in_words
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.priced_machines import priced_candidates
 from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.catalog.model.capacity_answers import OBTAINED, OWN_RUN, CapacityAnswer, capacity_errors
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.document_fields import choose
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityMeta, NotLearned
+from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityMeta, CapacityReport, NotLearned
 
 
 class CapacityService:
@@ -79,6 +85,49 @@ class CapacityService:
             meta=CapacityMeta(asked_at=now, reused=asked.reused, asked=asked.asked),
         )
 
+    def report(self, document: Document, *, now: datetime | None = None) -> CapacityReport:
+        """Store a try to get machines: refused with a code of the cloud, or obtained. Later live chances count it.
+
+        Raises `UnusableInput` for machines without a price there, and for an error that is no lack of machines.
+        """
+        with self._audited.refusals("capacity.report"):
+            given = parse_capacity_report(document)
+            kind = given.kind or "on_demand"
+            machine, region = str(given.machine), str(given.region)
+            [asked] = priced_candidates(self._context.columns(), machine, given.nodes or 1, kind, (region,))
+            code = "" if given.refused is None else _code(given.refused, asked.provider)
+        now = now or datetime.now(UTC)
+        attempt = CapacityAnswer(
+            provider=asked.provider,
+            region=asked.region,
+            zone=given.zone or "",
+            instance_type=asked.instance_type,
+            nodes=asked.nodes,
+            price_kind=kind,
+            probability=1.0 if given.obtained else 0.0,
+            published=code or OBTAINED,
+            asked_at=now,
+            source=OWN_RUN,
+        )
+        store = self._context.store
+        store.capacity.write([attempt])
+        store.access.record(record("capacity.report", f"{machine} {given.zone or region}", now))
+        place = candidate_of(attempt), attempt.zone
+        tries = store.capacity.since(now - TRIES_FOR, own_runs=True)
+        return CapacityReport(
+            outcome="reported",
+            provider=asked.provider,
+            region=asked.region,
+            zone=attempt.zone,
+            instance_type=asked.instance_type,
+            nodes=asked.nodes,
+            price_kind=kind,
+            obtained=given.obtained,
+            code=code,
+            reported_at=now,
+            own_runs=in_words([row for row in tries if (candidate_of(row), row.zone) == place]),
+        )
+
     def _planned(self, job: Document, now: datetime | None) -> list[Candidate]:
         """The machines of the plan of a request's job."""
         try:
@@ -86,6 +135,14 @@ class CapacityService:
         except UnusableInput as error:
             raise error.under("job") from None
         return planned_candidates(answer)
+
+
+def _code(refused: str, provider: str) -> str:
+    """The provider's error code. Raises `UnusableInput` for another error, as that of a quota."""
+    try:
+        return choose(refused, capacity_errors(provider))
+    except ValueError as error:
+        raise UnusableInput.at("refused", message=f"{error}; other errors are no lack of machines") from None
 
 
 def planned_candidates(answer: Document) -> list[Candidate]:

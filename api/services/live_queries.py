@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from gpuplan.api.services.capacity_candidates import Candidate, candidate_of
+from gpuplan.api.services.own_runs import TRIES_FOR, with_own_runs
 from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers, NotLearned
 
@@ -15,17 +17,6 @@ if TYPE_CHECKING:
 
 #: How long an answer is reused. The clouds name no validity; scores change within the hour.
 REUSED_FOR = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One machine in one region, as many nodes at one price kind."""
-
-    provider: str
-    instance_type: str
-    region: str
-    nodes: int
-    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +42,13 @@ class LiveQueries:
         from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS, ask_capacity, in_order
 
         recent = self._recent(candidates, now)
-        known = {_of(answer) for answer in recent}
+        known = {candidate_of(answer) for answer in recent}
         queries = _queries([candidate for candidate in candidates if candidate not in known])
         learned = ask_capacity(self._sources(), queries, asked_at=now, limit_seconds=limit_seconds or LIMIT_SECONDS)
         if learned.answers:
             self._context.store.capacity.write(learned.answers)
-        both = in_order([*recent, *learned.answers, *learned.not_learned])
+        answers = self._with_own_runs([*recent, *learned.answers], candidates, now)
+        both = in_order([*answers, *learned.not_learned])
         return Asked(learned=both, reused=len(recent), asked=len(learned.answers))
 
     def ask_for_start(self, candidates: Sequence[Candidate], start: datetime, *, now: datetime) -> CapacityAnswers:
@@ -78,6 +70,14 @@ class LiveQueries:
                 self._made = CapacitySources(self._context.environment.sources())
             return self._made
 
+    def _with_own_runs(
+        self, answers: Sequence[CapacityAnswer], candidates: Sequence[Candidate], now: datetime
+    ) -> Sequence[CapacityAnswer]:
+        tries = self._context.store.capacity.since(now - TRIES_FOR, own_runs=True)
+        if not tries:
+            return answers
+        return with_own_runs(answers, candidates, tries, self._context.columns(), now)
+
     def _recent(self, candidates: Sequence[Candidate], now: datetime) -> list[CapacityAnswer]:
         """The newest stored answers for these candidates that are young enough to reuse."""
         wanted = set(candidates)
@@ -85,11 +85,11 @@ class LiveQueries:
         stored = [
             answer
             for answer in self._context.store.capacity.since(now - REUSED_FOR)
-            if _of(answer) in wanted and answer.asked_at <= now
+            if candidate_of(answer) in wanted and answer.asked_at <= now
         ]
         for answer in stored:
-            newest[_of(answer)] = answer.asked_at  # the oldest come first
-        return [answer for answer in stored if answer.asked_at == newest[_of(answer)]]
+            newest[candidate_of(answer)] = answer.asked_at  # the oldest come first
+        return [answer for answer in stored if answer.asked_at == newest[candidate_of(answer)]]
 
 
 def _plan_limit() -> float:
@@ -97,16 +97,6 @@ def _plan_limit() -> float:
     from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS
 
     return LIMIT_SECONDS * 5 / 6
-
-
-def _of(answer: CapacityAnswer) -> Candidate:
-    return Candidate(
-        provider=answer.provider,
-        instance_type=answer.instance_type,
-        region=answer.region,
-        nodes=answer.nodes,
-        kind=answer.price_kind,
-    )
 
 
 def _queries(candidates: Sequence[Candidate]) -> "list[CapacityQuery]":

@@ -10,7 +10,8 @@ from gpuplan.api.observability.plan_observers import plan_made
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.security.authorization import charge, counting, owner, viewer
 from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.live_queries import Candidate, LiveQueries
+from gpuplan.api.services.capacity_candidates import Candidate
+from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id, body_of, meta
 from gpuplan.catalog.model.capacity_answers import CapacityAnswers

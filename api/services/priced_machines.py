@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpuplan.api.services.live_queries import Candidate
+from gpuplan.api.services.capacity_candidates import Candidate
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput

@@ -1,31 +1,37 @@
-"""The quotas of the user's accounts, read from the clouds as the settings file states them."""
+"""The quotas of the user's accounts, read from the clouds as the settings file states them, and kept with their time."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Protocol
 
 from gpuplan.api.schemas.quota import MOST_QUOTAS
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.model.capacity_answers import NotLearned
-from gpuplan.catalog.model.quota_facts import QuotasRead
+from gpuplan.catalog.model.quota_facts import QuotaFact, QuotasRead
 from gpuplan.catalog.model.regions import Region
 from gpuplan.catalog.model.regions import regions as known_regions
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
+from gpuplan.catalog.store.stored_quotas import QuotaReading
 from gpuplan.planner.model.wire import wire
+from gpuplan.providers.cloud_endpoints import Sources
 
 #: Regions read concurrently.
 AT_ONCE = 4
+#: How long a reading is reused. A quota changes when somebody asks for another, which takes hours to days.
+REUSED_FOR = timedelta(hours=1)
 #: Clouds whose quotas can be read: each has a module `quotas` with `quota_source(sources)`.
 READABLE = ("aws", "gcp", "azure")
 EXAMPLES = "a region of AWS, Google Cloud or Azure, as us-east-1, us-central1 or eastus"
 
 
 class QuotaSource(Protocol):
-    """The quotas of one account."""
+    """The quotas of one account; `account` tells it from others and is no secret."""
+
+    account: str
 
     def read(self, region: str) -> QuotasRead:
         """The quotas of a region. Raises `ProviderFailure`."""
@@ -33,55 +39,78 @@ class QuotaSource(Protocol):
 
 
 class QuotaService:
-    """Reads quotas; stores nothing, so that a plan's quotas are those of its settings."""
+    """Reads quotas. A plan's quotas are those of its settings: the store only saves asking the clouds again."""
 
     def __init__(self, context: ServiceContext) -> None:
         """Read with the credentials of `context`'s environment."""
         self._context = context
 
-    def read(self, regions: Sequence[str], *, now: datetime | None = None) -> Document:
-        """`{"outcome": "read", "quotas": [...], "not_learned": [...], "meta": {"read_at": ...}}` for regions of three clouds.
+    def read(self, regions: Sequence[str], *, fresh: bool = False, now: datetime | None = None) -> Document:
+        """The quotas of regions of three clouds, each as read within `REUSED_FOR`, or now; with `fresh` all are read now.
 
-        `quotas` is as the settings file states it. Raises `UnusableInput` for other regions, or if there are more quotas
-        than a settings file may have, and `ProviderFailure` if none was read.
+        `{"outcome": "read", "quotas": [...], "not_learned": [...], "meta": {"read_at": ..., "reused": [...]}}`: `quotas` is
+        as the settings file states it, `read_at` is the oldest reading, and `reused` has those of the store. Raises
+        `UnusableInput` for other regions, or if there are more quotas than a settings file may have, and
+        `ProviderFailure` if none was read.
         """
         places = _places(regions)
         sources = self._context.environment.sources()
-
-        def of_place(place: tuple[str, str]) -> QuotasRead:
-            provider, region = place
-            try:
-                source: QuotaSource = import_module(f"gpuplan.providers.{provider}.quotas").quota_source(sources)
-                return source.read(region)
-            except ModuleNotFoundError as error:
-                reason = f"needs {needed_module(error)}"
-            except ProviderFailure as failure:
-                reason = str(failure)
-            return QuotasRead(not_learned=(NotLearned(provider=provider, region=region, reason=reason, what="quota"),))
-
-        read_at = now or datetime.now(UTC)
+        at = (now or datetime.now(UTC)).astimezone(UTC)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = list(pool.map(of_place, places))
+            readings = list(pool.map(lambda place: self._reading(*place, sources=sources, fresh=fresh, now=at), places))
         # A quota over all regions is in the answer of each.
-        facts = dict.fromkeys(quota for answer in answers for quota in answer.quotas)
-        day = {"read_on": read_at.astimezone(UTC).date().isoformat()}
-        quotas = [
-            {name: value for name, value in asdict(fact).items() if value not in ("", None)} | day for fact in facts
-        ]
-        missing = [row for answer in answers for row in answer.not_learned]
-        if not quotas:
+        facts: dict[QuotaFact, datetime] = {}
+        for reading in readings:
+            for fact in reading.quotas.quotas:
+                facts[fact] = min(reading.read_at, facts.get(fact, reading.read_at))
+        missing = [row for reading in readings for row in reading.quotas.not_learned]
+        if not facts:
             raise ProviderFailure("; ".join(f"{row.provider} {row.region}: {row.reason}" for row in missing[:3]))
-        if len(quotas) > MOST_QUOTAS:
-            message = (
-                f"{len(places)} regions have {len(quotas)} quotas; name fewer: settings take {MOST_QUOTAS} at most"
-            )
+        if len(facts) > MOST_QUOTAS:
+            message = f"{len(places)} regions have {len(facts)} quotas; name fewer: settings take {MOST_QUOTAS} at most"
             raise UnusableInput.at("region", message=message)
+        reused = [reading for reading in readings if reading.read_at < at]
         return {
             "outcome": "read",
-            "quotas": quotas,
+            "quotas": [_stated(fact, read_at) for fact, read_at in facts.items()],
             "not_learned": [wire(row) for row in missing],
-            "meta": {"read_at": wire(read_at)},
+            "meta": {
+                "read_at": wire(min(reading.read_at for reading in readings)),
+                "reused": [
+                    {"provider": row.provider, "region": row.region, "read_at": wire(row.read_at)} for row in reused
+                ],
+            },
         }
+
+    def _reading(self, provider: str, region: str, *, sources: Sources, fresh: bool, now: datetime) -> QuotaReading:
+        """The quotas of one region, of the store or of the cloud; a failure is what was not learned, and is not stored."""
+        account = ""
+        try:
+            source: QuotaSource = import_module(f"gpuplan.providers.{provider}.quotas").quota_source(sources)
+            account = source.account
+            stored = None if fresh else self._context.store.capacity.quotas(account, provider, region)
+            if stored is not None and now - REUSED_FOR <= stored.read_at <= now:
+                return stored
+            read = source.read(region)
+        except ModuleNotFoundError as error:
+            reason = f"needs {needed_module(error)}"
+        except ProviderFailure as failure:
+            reason = str(failure)
+        else:
+            reading = QuotaReading(account=account, provider=provider, region=region, read_at=now, quotas=read)
+            if read.quotas:
+                self._context.store.capacity.write_quotas(reading)
+            return reading
+        missing = NotLearned(provider=provider, region=region, reason=reason, what="quota")
+        nothing = QuotasRead(not_learned=(missing,))
+        return QuotaReading(account=account, provider=provider, region=region, read_at=now, quotas=nothing)
+
+
+def _stated(fact: QuotaFact, read_at: datetime) -> Document:
+    """A quota as the settings file states it."""
+    return {name: value for name, value in asdict(fact).items() if value not in ("", None)} | {
+        "read_on": read_at.date().isoformat()
+    }
 
 
 def _places(regions: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,6 +12,9 @@ from functools import cache
 from gpuplan.catalog.model.data_tables import data_table
 from gpuplan.catalog.model.offer import Implausible
 
+#: The source of an answer that is one try of a run of this installation: its probability is 1 (obtained) or 0 (refused).
+OWN_RUN = "own run"
+OBTAINED = "obtained"
 #: A larger hazard loses a machine within half a minute, which is no running machine.
 MOST_INTERRUPTIONS_PER_HOUR = 120.0
 
@@ -103,6 +106,11 @@ def _probabilities() -> dict[tuple[str, str], dict[str, float]]:
     for row in data_table("capacity_scores.csv"):
         table.setdefault((row["provider"], row["price_kind"]), {})[row["published"]] = float(row["probability"])
     return table
+
+
+def capacity_errors(provider: str) -> tuple[str, ...]:
+    """The codes by which a provider says that it has no machines now, and the word for any provider, which comes last."""
+    return tuple(row["code"] for row in data_table("capacity_errors.csv") if row["provider"] in (provider, ""))
 
 
 def hazard_of_share(share: float, hours: float) -> float:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.model.capacity_answers import CapacityAnswer
+from gpuplan.catalog.model.capacity_answers import OWN_RUN, CapacityAnswer
 from gpuplan.catalog.store.database import insert_or_ignore
 from gpuplan.catalog.store.schema import capacity_answers
 
@@ -20,15 +20,10 @@ def write_capacity(connection: sa.Connection, answers: Iterable[CapacityAnswer])
         )
 
 
-def read_capacity(
-    connection: sa.Connection, since: datetime, *, nodes: int | None = None, kind: str | None = None
-) -> tuple[CapacityAnswer, ...]:
-    """The answers asked for at or after `since`, the oldest first; for `nodes` and the price kind if given."""
+def read_capacity(connection: sa.Connection, since: datetime, *, own_runs: bool = False) -> tuple[CapacityAnswer, ...]:
+    """The answers of clouds asked for at or after `since`, or the tries of own runs since then; the oldest first."""
     table = capacity_answers
     asked = sa.select(table).where(table.c.asked_at >= since)
-    if nodes is not None:
-        asked = asked.where(table.c.nodes == nodes)
-    if kind is not None:
-        asked = asked.where(table.c.price_kind == kind)
+    asked = asked.where(table.c.source == OWN_RUN if own_runs else table.c.source != OWN_RUN)
     order = (table.c.asked_at, table.c.provider, table.c.region, table.c.zone, table.c.instance_type, table.c.nodes)
     return tuple(CapacityAnswer(**row._mapping) for row in connection.execute(asked.order_by(*order)))

@@ -72,11 +72,7 @@ def obtainability(
     short_spot = prior.shared_share * (1.0 - best_spot)
     short = min(short_spot, prior.shared_share * (1.0 - best_other))
     answered = live.of(offer, nodes)
-    if answered is not None:
-        chance = answered.chance
-    else:
-        kind = prior.spot[age] if is_spot else prior.on_demand[age]
-        chance = _chance(kind, float(instance_type.accelerator_count), nodes)
+    chance = modelled_chance(instance_type, nodes, is_spot=is_spot, year=year) if answered is None else answered.chance
     given = chance / (1.0 - (short_spot if is_spot else short))
     return Obtainability(
         state_chance=(1.0 - short_spot, short_spot - short, short), obtained=(given, 0.0 if is_spot else given, 0.0)
@@ -89,6 +85,13 @@ def band(chance: float) -> tuple[float, float]:
         return chance, chance
     middle, half = math.log(chance / (1.0 - chance)), _Z80 * capacity_prior().logit_spread
     return 1.0 / (1.0 + math.exp(half - middle)), 1.0 / (1.0 + math.exp(-half - middle))
+
+
+def modelled_chance(instance_type: InstanceType, nodes: int, *, is_spot: bool, year: int) -> float:
+    """The chance of `nodes` machines of a type in a place by the table, for a job that starts in `year`."""
+    prior = capacity_prior()
+    age = _age(prior, instance_type.accelerator, year)
+    return _chance(prior.spot[age] if is_spot else prior.on_demand[age], float(instance_type.accelerator_count), nodes)
 
 
 def _chance(kind: KindPrior, accelerators_per_node: float, nodes: int) -> float:

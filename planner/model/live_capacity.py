@@ -84,3 +84,23 @@ class CapacityAnswers:
     answers: tuple[Capacity, ...]
     not_learned: tuple[NotLearned, ...]
     meta: CapacityMeta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityReport:
+    """A try as it was stored, and all tries of the last days at the same machines and place."""
+
+    outcome: Literal["reported"]
+    provider: str
+    region: str
+    zone: str
+    """Empty: the region."""
+    instance_type: str
+    nodes: int
+    price_kind: str
+    obtained: bool
+    code: str
+    """The cloud's error code; empty if the machines were obtained."""
+    reported_at: Moment
+    own_runs: str
+    """As plans quote it: refused 3 of 5 times in the last 7 days."""

@@ -5,6 +5,7 @@ and lost connections. Failures that the SDK treats as final although they are tr
 are retried here, a bounded number of times.
 """
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -124,6 +125,11 @@ class Calls:
             raise CallFailed(f"{label}: {redacted_text(error)}") from error
         except CallFailed as error:
             raise CallFailed(f"{label}: {error}", code=error.code, unreachable=error.unreachable) from error
+
+    def account(self) -> str:
+        """A hash that tells the credentials of accounts apart, without a call."""
+        credentials = self._session.get_credentials()
+        return hashlib.sha256(f"{self._session.profile_name} {credentials.access_key}".encode()).hexdigest()[:16]
 
     def close(self) -> None:
         """Close the connections."""

@@ -12,15 +12,15 @@ LIMITS = CallLimits(connect_seconds=5, read_seconds=10, attempts=3)
 def quota_source(sources: Sources) -> "AwsQuotas":
     """The account that boto3's chain signs in to. Raises `ProviderFailure` if there is none."""
     calls, _ = signed_in(sources, LIMITS)
-    return AwsQuotas(calls)
+    return AwsQuotas(calls, account=calls.account())
 
 
 class AwsQuotas:
     """The quotas of one account; any number of threads may read them at the same time."""
 
-    def __init__(self, calls: Calls) -> None:
-        """Sends nothing yet."""
-        self._calls = calls
+    def __init__(self, calls: Calls, *, account: str) -> None:
+        """Sends nothing yet; `account` tells the accounts apart."""
+        self._calls, self.account = calls, account
 
     def read(self, region: str) -> QuotasRead:
         """The quotas on machines with accelerators in a region. Raises `ProviderFailure`."""

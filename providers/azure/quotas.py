@@ -29,7 +29,7 @@ class AzureQuotas:
 
     def __init__(self, sources: Sources) -> None:
         """Sends nothing yet."""
-        self._sources = sources
+        self._sources, self.account = sources, str(sources.azure_subscription_id)
 
     def read(self, region: str) -> QuotasRead:
         """The quotas on machines with accelerators in a region. Raises `ProviderFailure`."""

@@ -1,6 +1,7 @@
-"""Quotas at Google Cloud: GPUs by model, spot apart, per region, and of all regions together (Compute Engine).
+"""Quotas at Google Cloud: GPUs by model, spot apart, per region, and of all regions together.
 
-`compute.regions.list` and `compute.projects.get` state them, which the role Compute Viewer allows. A project that has no
+`compute.regions.list` and `compute.projects.get` state them, which the role Compute Viewer allows, and Cloud Quotas those
+of newer GPUs, which Compute Engine does not. A project that has no
 quota for preemptible GPUs of a model runs them under the ordinary one
 (https://docs.cloud.google.com/compute/resource-usage#preemptible_quotas).
 """
@@ -15,6 +16,7 @@ from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.gcp.api_calls import Patience, listed, single
 from gpuplan.providers.gcp.clients import Account, account, compute_client
+from gpuplan.providers.gcp.cloud_quotas import newer_codes, newer_quotas
 
 PATIENCE = Patience(seconds=30.0, attempt_seconds=10.0)
 ALL_REGIONS = "GPUS_ALL_REGIONS"
@@ -38,6 +40,7 @@ class GcpQuotas:
     def __init__(self, gcp_account: Account, sources: Sources, *, patience: Patience = PATIENCE) -> None:
         """Sends nothing yet."""
         self._account, self._sources, self._patience = gcp_account, sources, patience
+        self.account = str(gcp_account.project)
 
     def read(self, region: str) -> QuotasRead:
         """The quotas on GPUs in a region, and that of all regions. Raises `ProviderFailure`."""
@@ -45,6 +48,7 @@ class GcpQuotas:
         if region not in regions:
             raise ProviderFailure(f"compute.regions.list does not list {region}")
         parts = of_region(region, regions[region])
+        parts = _spot_under_ordinary([*parts, *newer_quotas(region, self._account, self._sources)])
         try:
             whole = self._project().get(ALL_REGIONS)
             parts.append(quota_fact("gcp", "", ALL_REGIONS, whole, reader="compute.projects.get"))
@@ -69,16 +73,28 @@ class GcpQuotas:
 
 
 def of_region(region: str, limits: Mapping[str, float]) -> list[QuotaFact | NotLearned]:
-    """The quotas of a region: those on spot apart where the project has any, else both kinds under the ordinary one."""
+    """The quotas of a region by Compute Engine, without those on spot that the project does not have."""
     parts: list[QuotaFact | NotLearned] = []
+    newer = set(newer_codes())
     for code in quota_codes("gcp"):
-        if code == ALL_REGIONS or (code.startswith(PREEMPTIBLE) and not limits.get(code)):
+        if code in newer or code == ALL_REGIONS or (code.startswith(PREEMPTIBLE) and not limits.get(code)):
             continue
         fact = quota_fact("gcp", region, code, limits.get(code), reader="compute.regions.list")
-        if isinstance(fact, QuotaFact) and not code.startswith(PREEMPTIBLE) and not limits.get(PREEMPTIBLE + code):
-            fact = replace(fact, price_kind="")
         parts.append(fact)
     return parts
+
+
+def _spot_under_ordinary(parts: list[QuotaFact | NotLearned]) -> list[QuotaFact | NotLearned]:
+    """Without quotas on spot of 0: machines of a family without another one run under the ordinary quota."""
+    facts = [part for part in parts if isinstance(part, QuotaFact)]
+    spot = {fact.family for fact in facts if fact.price_kind == "spot" and fact.accelerators}
+    parts_in_force: list[QuotaFact | NotLearned] = []
+    for part in parts:
+        if isinstance(part, NotLearned) or part.family in spot:
+            parts_in_force.append(part)
+        elif part.price_kind != "spot":
+            parts_in_force.append(replace(part, price_kind=""))
+    return parts_in_force
 
 
 def _limits(quotas: Iterable[Any]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from gpuplan.api.schemas.wire_types.watch import Watch, Watches
 from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.explanation import WhyAnswer
-from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers
+from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityReport
 from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
 from gpuplan.planner.model.plan import InfeasibleAnswer as Unplanned
 from gpuplan.planner.model.plan import PlannedAnswer as Planned
@@ -37,6 +37,7 @@ __all__ = [
     "AuditEntry",
     "Capacity",
     "CapacityAnswers",
+    "CapacityReport",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",

@@ -1,6 +1,6 @@
 """The tables: prices with their validity ranges, plans, and service data."""
 
-from gpuplan.catalog.store.schema.capacity_tables import capacity_answers
+from gpuplan.catalog.store.schema.capacity_tables import capacity_answers, quota_readings
 from gpuplan.catalog.store.schema.column_types import Ratio, Texts, UtcMicros, metadata
 from gpuplan.catalog.store.schema.price_tables import OPEN, instance_types, offers, prices, readings, snapshots
 from gpuplan.catalog.store.schema.service_tables import (
@@ -47,6 +47,7 @@ __all__ = [
     "plan_notes",
     "plans",
     "prices",
+    "quota_readings",
     "quota_use",
     "readings",
     "refresh_parts",

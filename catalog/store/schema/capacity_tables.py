@@ -1,4 +1,4 @@
-"""The table of what clouds said about getting machines."""
+"""The tables of what clouds said about getting machines, and about the quotas of accounts."""
 
 import sqlalchemy as sa
 
@@ -26,4 +26,15 @@ capacity_answers = sa.Table(
     sa.Column("starts_at", UtcMicros),
     sa.Column("modelled", Texts, nullable=False),
     sa.Index("ix_capacity_answers_asked_at", "asked_at"),
+)
+
+#: The newest reading of each region's quotas by one account; `quotas` is a JSON object, see `stored_quotas`.
+quota_readings = sa.Table(
+    "quota_readings",
+    metadata,
+    text("account", primary_key=True),
+    text("provider", primary_key=True),
+    text("region", primary_key=True),
+    sa.Column("read_at", UtcMicros, nullable=False),
+    text("quotas"),
 )

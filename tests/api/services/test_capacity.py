@@ -13,8 +13,9 @@ from gpuplan.api.http.http_service import create_service
 from gpuplan.api.presentation.capacity import render_capacity
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.capacity import planned_candidates
+from gpuplan.api.services.capacity_candidates import Candidate
 from gpuplan.api.services.composition import Services, open_services
-from gpuplan.api.services.live_queries import REUSED_FOR, Candidate
+from gpuplan.api.services.live_queries import REUSED_FOR
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.live_capacity import CapacityAnswers

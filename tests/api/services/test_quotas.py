@@ -41,7 +41,7 @@ def quotas_in(text: str, tmp_path: Path) -> tuple[Quota, ...]:
 def test_the_output_is_a_settings_file_with_every_page_of_the_answer(
     run: Callable[..., Ended], cloud: AwsQuotaCloud, tmp_path: Path
 ) -> None:
-    ended = run("quotas", "--region", EAST, "--region", WEST)
+    ended = run("quotas", "--fresh", "--region", EAST, "--region", WEST)
     assert (ended.code, ended.err) == (0, "")
     quotas = quotas_in(ended.out, tmp_path)
     assert len(quotas) == 2 * len(quota_codes("aws"))
@@ -54,7 +54,7 @@ def test_the_output_is_a_settings_file_with_every_page_of_the_answer(
 def test_each_machine_meets_the_quota_of_its_family_and_price_kind(
     run: Callable[..., Ended], cloud: AwsQuotaCloud, tmp_path: Path
 ) -> None:
-    quotas = quotas_in(run("quotas", "--region", EAST).out, tmp_path)
+    quotas = quotas_in(run("quotas", "--fresh", "--region", EAST).out, tmp_path)
     types = {row.name: row for row in embedded_instance_types() if row.provider == "aws"}
     expected = {
         ("p5.48xlarge", "on_demand"): "L-417A185B",
@@ -74,7 +74,7 @@ def test_nonsense_and_missing_values_are_not_believed_and_are_named(
 ) -> None:
     cloud.values |= {(EAST, "L-417A185B"): -1.0, (EAST, "L-C4BD4855"): 1e12}
     del cloud.values[EAST, "L-85EED4F7"]
-    out = run("quotas", "--region", EAST).out
+    out = run("quotas", "--fresh", "--region", EAST).out
     codes = {quota.code for quota in quotas_in(out, tmp_path)}
     assert codes == set(quota_codes("aws")) - {"L-417A185B", "L-C4BD4855", "L-85EED4F7"}
     comments = [line for line in out.splitlines() if line.startswith("# not learned")]
@@ -85,7 +85,7 @@ def test_nonsense_and_missing_values_are_not_believed_and_are_named(
 
 def test_a_region_that_refuses_is_named_beside_the_others(run: Callable[..., Ended], cloud: AwsQuotaCloud) -> None:
     cloud.break_with(answering(400, DENIED), when=lambda request: WEST in request.headers.get("authorization", ""))
-    answer = json.loads(run("quotas", "--region", EAST, "--region", WEST, "--json").out)
+    answer = json.loads(run("quotas", "--fresh", "--region", EAST, "--region", WEST, "--json").out)
     assert {row["region"] for row in answer["quotas"]} == {EAST}
     [missing] = answer["not_learned"]
     assert missing["region"] == WEST
@@ -94,12 +94,14 @@ def test_a_region_that_refuses_is_named_beside_the_others(run: Callable[..., End
 
 def test_a_throttled_question_is_repeated(run: Callable[..., Ended], cloud: AwsQuotaCloud) -> None:
     cloud.break_with(answering(429, THROTTLED), times=1)
-    assert len(json.loads(run("quotas", "--region", EAST, "--json").out)["quotas"]) == len(quota_codes("aws"))
+    assert len(json.loads(run("quotas", "--fresh", "--region", EAST, "--json").out)["quotas"]) == len(
+        quota_codes("aws")
+    )
 
 
 def test_no_quota_at_all_is_a_failure(run: Callable[..., Ended], cloud: AwsQuotaCloud) -> None:
     cloud.break_with(answering(400, DENIED))
-    ended = run("quotas", "--region", EAST)
+    ended = run("quotas", "--fresh", "--region", EAST)
     assert (ended.code, ended.out) == (3, "")
     assert f"aws {EAST}: " in ended.err
     assert "servicequotas:ListServiceQuotas" in ended.err
@@ -107,13 +109,13 @@ def test_no_quota_at_all_is_a_failure(run: Callable[..., Ended], cloud: AwsQuota
 
 def test_a_foreign_page_is_a_failure(run: Callable[..., Ended], cloud: AwsQuotaCloud) -> None:
     cloud.break_with(html)
-    ended = run("quotas", "--region", EAST)
+    ended = run("quotas", "--fresh", "--region", EAST)
     assert (ended.code, ended.out) == (3, "")
 
 
 @pytest.mark.parametrize("regions", [(), ("NORWAY-1",), ("us-gov-west-1",), ("us-west-2-lax-1",)])
 def test_only_regions_of_the_three_clouds_are_accepted(run: Callable[..., Ended], regions: tuple[str, ...]) -> None:
-    ended = run("quotas", *(word for region in regions for word in ("--region", region)))
+    ended = run("quotas", "--fresh", *(word for region in regions for word in ("--region", region)))
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("gpuplan: region")
     assert "us-east-1" in ended.err
@@ -122,6 +124,6 @@ def test_only_regions_of_the_three_clouds_are_accepted(run: Callable[..., Ended]
 def test_more_quotas_than_settings_take_are_refused(run: Callable[..., Ended], cloud: AwsQuotaCloud) -> None:
     regions = (EAST, WEST, "us-east-2", "eu-west-1", "eu-central-1", "ap-south-1")
     cloud.values |= {(region, code): 8.0 for region in regions for code in quota_codes("aws")}
-    ended = run("quotas", *(word for region in regions for word in ("--region", region)))
+    ended = run("quotas", "--fresh", *(word for region in regions for word in ("--region", region)))
     assert (ended.code, ended.out) == (2, "")
     assert "name fewer" in ended.err

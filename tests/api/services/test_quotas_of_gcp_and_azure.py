@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from azure.core.pipeline.transport import RequestsTransport
 
-from gpuplan.api.schemas.settings_file import planner_settings
+from gpuplan.api.schemas.settings_file import Environment, planner_settings
+from gpuplan.api.services.composition import open_services
+from gpuplan.api.services.quotas import QuotaService
 from gpuplan.catalog.model.quota_facts import quota_codes
-from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.candidates.quota_limits import binding, names_type
 from gpuplan.planner.explain.quota_notes import quota_assumption
@@ -21,7 +23,7 @@ from gpuplan.providers.gcp.api_calls import Patience
 from tests.api.conftest import Ended
 from tests.clouds.azure import SUBSCRIPTION
 from tests.clouds.azure_quotas import AzureQuotaCloud
-from tests.clouds.gcp_quotas import PATH, GcpQuotaCloud
+from tests.clouds.gcp_quotas import FAMILIES, INFOS, PATH, GcpQuotaCloud
 from tests.clouds.server import answering, html
 
 CENTRAL, EAST = "us-central1", "eastus"
@@ -51,6 +53,7 @@ def gcp(monkeypatch: pytest.MonkeyPatch) -> Iterator[GcpQuotaCloud]:
         monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
         monkeypatch.setenv("GPUPLAN_GCP_PROJECT", "project")
         monkeypatch.setenv("GPUPLAN_GCP_COMPUTE_ENDPOINT", server.url)
+        monkeypatch.setenv("GPUPLAN_GCP_QUOTAS_ENDPOINT", server.url)
         yield cloud
 
 
@@ -83,7 +86,7 @@ def limit_of(quotas: tuple[Quota, ...], provider: str, name: str, region: str, k
 def test_gpus_of_google_are_limited_by_model_and_spot_by_its_own_metric(
     run: Callable[..., Ended], gcp: GcpQuotaCloud, tmp_path: Path
 ) -> None:
-    ended = run("quotas", "--region", CENTRAL)
+    ended = run("quotas", "--fresh", "--region", CENTRAL)
     assert (ended.code, ended.err) == (0, "")
     quotas = quotas_in(ended.out, tmp_path)
     assert limit_of(quotas, "gcp", "g2-standard-24", CENTRAL, "on_demand") == ("NVIDIA_L4_GPUS", 8)
@@ -93,12 +96,82 @@ def test_gpus_of_google_are_limited_by_model_and_spot_by_its_own_metric(
     assert limit_of(quotas, "gcp", "a2-ultragpu-1g", CENTRAL, "on_demand") == ("NVIDIA_A100_80GB_GPUS", 0)
     assert limit_of(quotas, "gcp", "a3-highgpu-8g", "europe-west4", "on_demand") == ("GPUS_ALL_REGIONS", 12)
     assert limit_of(quotas, "gcp", "tpu-v5litepod-4", CENTRAL, "on_demand") is None
-    assert "GPUS_PER_GPU_FAMILY" in ended.out
+
+
+def test_newer_gpus_have_the_value_of_the_most_specific_dimensions_that_apply(
+    run: Callable[..., Ended], gcp: GcpQuotaCloud, tmp_path: Path
+) -> None:
+    h200, mega = {"gpu_family": "NVIDIA_H200"}, {"gpu_family": "NVIDIA_H100_MEGA"}
+    gcp.infos[FAMILIES] += [
+        ({"region": CENTRAL}, "1", [CENTRAL]),
+        (h200, "2", [CENTRAL, "us-east1"]),
+        (h200 | {"region": CENTRAL}, "16", [CENTRAL]),
+        (mega | {"region": "us-east1"}, "64", ["us-east1"]),
+    ]
+    gcp.infos["PREEMPTIBLE-NVIDIA-H200-GPUS-per-project-region"] = [({}, "32", [CENTRAL])]
+    gcp.infos["PREEMPTIBLE-NVIDIA-B200-GPUS-per-project-region"] = [({}, 0, [CENTRAL])]
+    quotas = quotas_in(run("quotas", "--fresh", "--region", CENTRAL).out, tmp_path)
+    assert limit_of(quotas, "gcp", "a3-ultragpu-8g", CENTRAL, "spot") == (
+        "PREEMPTIBLE-NVIDIA-H200-GPUS-per-project-region",
+        32,
+    )
+    # The quota over all regions is 12, and binds on demand below that of the region.
+    in_region = tuple(quota for quota in quotas if quota.region)
+    assert limit_of(in_region, "gcp", "a3-ultragpu-8g", CENTRAL, "on_demand") == (f"{FAMILIES} NVIDIA_H200", 16)
+    assert limit_of(in_region, "gcp", "a3-megagpu-8g", CENTRAL, "on_demand") == (f"{FAMILIES} NVIDIA_H100_MEGA", 1)
+    assert limit_of(in_region, "gcp", "a3-highgpu-8g", CENTRAL, "on_demand") == (f"{FAMILIES} NVIDIA_H100", 1)
+    # A quota on spot of 0 or none: spot runs under the ordinary one.
+    for machine, family in (("a4-highgpu-8g", "NVIDIA_B200"), ("g4-standard-48", "NVIDIA_RTX_PRO_6000")):
+        assert limit_of(in_region, "gcp", machine, CENTRAL, "spot") == (f"{FAMILIES} {family}", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (GCP_DENIED, 403, "cloudquotas.quotas.get"),
+        (b"[]", 200, "no JSON object"),
+        (b'{"dimensionsInfos": [{"dimensions": [], "details": {}}]}', 200, "does not have the form"),
+        (b'{"dimensionsInfos": [{"details": {"value": "many"}}]}', 200, "NVIDIA_H100) is 'many'; accepted: 0 to"),
+        (b'{"dimensionsInfos": [{"details": {"value": "-1"}}]}', 200, "is -1; accepted: 0 to"),
+    ],
+)
+def test_cloud_quotas_that_denies_or_answers_nonsense_leaves_the_others_known(
+    run: Callable[..., Ended], gcp: GcpQuotaCloud, body: bytes, status: int, reason: str
+) -> None:
+    gcp.break_with(answering(status, body), when=lambda request: request.path.startswith(INFOS))
+    answer = json.loads(run("quotas", "--fresh", "--region", CENTRAL, "--json").out)
+    assert any(row["code"] == "NVIDIA_L4_GPUS" for row in answer["quotas"])
+    assert any(reason in row["reason"] for row in answer["not_learned"])
+
+
+def test_a_reading_is_reused_for_an_hour_by_the_same_project_with_its_time(
+    gcp: GcpQuotaCloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def service() -> QuotaService:
+        return open_services(Environment(database_url=f"sqlite:///{tmp_path / 'store.db'}")).quotas
+
+    read_at = datetime(2026, 11, 27, 23, 30, tzinfo=UTC)
+    first = service().read((CENTRAL,), now=read_at)
+    gcp.regions[CENTRAL]["NVIDIA_L4_GPUS"] = 99.0
+    asked = len(gcp.requests)
+    again = service().read((CENTRAL,), now=read_at + timedelta(minutes=45))
+    assert (again["quotas"], len(gcp.requests)) == (first["quotas"], asked)
+    assert again["meta"]["reused"] == [{"provider": "gcp", "region": CENTRAL, "read_at": "2026-11-27T23:30:00Z"}]
+    assert {row["read_on"] for row in again["quotas"]} == {"2026-11-27"}
+    for options in ({"fresh": True, "now": read_at}, {"now": read_at + timedelta(minutes=61)}):
+        answer = service().read((CENTRAL,), **options)
+        assert [row["accelerators"] for row in answer["quotas"] if row["code"] == "NVIDIA_L4_GPUS"] == [99]
+        assert answer["meta"]["reused"] == []
+    asked = len(gcp.requests)
+    monkeypatch.setenv("GPUPLAN_GCP_PROJECT", "other")
+    with pytest.raises(ProviderFailure):
+        service().read((CENTRAL,), now=read_at + timedelta(minutes=62))
+    assert len(gcp.requests) > asked
 
 
 def test_a_limit_over_all_regions_is_listed_once(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
     gcp.regions["us-east1"] = {"NVIDIA_L4_GPUS": 2.0}
-    answer = json.loads(run("quotas", "--region", CENTRAL, "--region", "us-east1", "--json").out)
+    answer = json.loads(run("quotas", "--fresh", "--region", CENTRAL, "--region", "us-east1", "--json").out)
     assert [row["accelerators"] for row in answer["quotas"] if row["code"] == "GPUS_ALL_REGIONS"] == [12]
     missing = {row["reason"] for row in answer["not_learned"] if row["region"] == "us-east1"}
     assert "compute.regions.list does not list NVIDIA_T4_GPUS" in missing
@@ -106,7 +179,7 @@ def test_a_limit_over_all_regions_is_listed_once(run: Callable[..., Ended], gcp:
 
 def test_a_project_that_may_not_be_read_leaves_the_regions_known(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
     gcp.break_with(answering(403, GCP_DENIED), when=lambda request: request.path == PATH)
-    answer = json.loads(run("quotas", "--region", CENTRAL, "--json").out)
+    answer = json.loads(run("quotas", "--fresh", "--region", CENTRAL, "--json").out)
     assert any(row["code"] == "NVIDIA_L4_GPUS" for row in answer["quotas"])
     assert any("GPUS_ALL_REGIONS" in row["reason"] for row in answer["not_learned"])
 
@@ -118,7 +191,7 @@ def test_google_without_permission_or_api_is_a_failure(
     run: Callable[..., Ended], gcp: GcpQuotaCloud, body: bytes, reason: str
 ) -> None:
     gcp.break_with(answering(403, body))
-    ended = run("quotas", "--region", CENTRAL)
+    ended = run("quotas", "--fresh", "--region", CENTRAL)
     assert (ended.code, ended.out) == (3, "")
     assert f"gcp {CENTRAL}: " in ended.err
     assert reason in ended.err
@@ -126,12 +199,12 @@ def test_google_without_permission_or_api_is_a_failure(
 
 def test_a_throttled_call_to_google_is_repeated(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
     gcp.break_with(answering(403, GCP_THROTTLED), times=2)
-    assert json.loads(run("quotas", "--region", CENTRAL, "--json").out)["not_learned"] == []
+    assert json.loads(run("quotas", "--fresh", "--region", CENTRAL, "--json").out)["not_learned"] == []
 
 
 def test_nonsense_limits_of_google_are_named(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
     gcp.regions[CENTRAL] |= {"NVIDIA_L4_GPUS": -1.0, "PREEMPTIBLE_NVIDIA_A100_GPUS": 1e12}
-    answer = json.loads(run("quotas", "--region", CENTRAL, "--json").out)
+    answer = json.loads(run("quotas", "--fresh", "--region", CENTRAL, "--json").out)
     reasons = " ".join(row["reason"] for row in answer["not_learned"])
     assert "NVIDIA_L4_GPUS is -1.0; accepted: 0 to 10000000" in reasons
     assert "PREEMPTIBLE_NVIDIA_A100_GPUS is 1000000000000.0" in reasons
@@ -140,7 +213,7 @@ def test_nonsense_limits_of_google_are_named(run: Callable[..., Ended], gcp: Gcp
 def test_sizes_of_azure_are_limited_by_family_region_and_spot_together(
     run: Callable[..., Ended], azure: AzureQuotaCloud, tmp_path: Path
 ) -> None:
-    ended = run("quotas", "--region", EAST)
+    ended = run("quotas", "--fresh", "--region", EAST)
     assert (ended.code, ended.err) == (0, "")
     quotas = quotas_in(ended.out, tmp_path)
     assert len(quotas) == len(quota_codes("azure"))
@@ -151,7 +224,7 @@ def test_sizes_of_azure_are_limited_by_family_region_and_spot_together(
     assert limit_of(quotas, "azure", h100, "westus", "on_demand") is None
     # The region's limit holds below those of the families.
     azure.values[EAST]["cores"] = 90
-    quotas = quotas_in(run("quotas", "--region", EAST).out, tmp_path)
+    quotas = quotas_in(run("quotas", "--fresh", "--region", EAST).out, tmp_path)
     assert limit_of(quotas, "azure", h100, EAST, "on_demand") == ("cores", 90)
 
 
@@ -174,7 +247,7 @@ def test_azure_that_denies_is_named_beside_google(
     run: Callable[..., Ended], azure: AzureQuotaCloud, gcp: GcpQuotaCloud
 ) -> None:
     azure.break_with(answering(403, AZURE_DENIED))
-    answer = json.loads(run("quotas", "--region", EAST, "--region", CENTRAL, "--json").out)
+    answer = json.loads(run("quotas", "--fresh", "--region", EAST, "--region", CENTRAL, "--json").out)
     assert {row["provider"] for row in answer["quotas"]} == {"gcp"}
     [missing] = answer["not_learned"]
     assert (missing["provider"], missing["region"]) == ("azure", EAST)
@@ -183,25 +256,25 @@ def test_azure_that_denies_is_named_beside_google(
 
 def test_a_throttled_call_to_azure_is_repeated(run: Callable[..., Ended], azure: AzureQuotaCloud) -> None:
     azure.break_with(answering(429, AZURE_THROTTLED, Retry_After="0"), times=2)
-    assert json.loads(run("quotas", "--region", EAST, "--json").out)["not_learned"] == []
+    assert json.loads(run("quotas", "--fresh", "--region", EAST, "--json").out)["not_learned"] == []
 
 
 def test_a_location_without_compute_and_a_foreign_page_are_failures(
     run: Callable[..., Ended], azure: AzureQuotaCloud
 ) -> None:
-    ended = run("quotas", "--region", "westus")
+    ended = run("quotas", "--fresh", "--region", "westus")
     assert ended.code == 3
     assert "NoRegisteredProviderFound" in ended.err
     azure.break_with(html)
-    assert run("quotas", "--region", EAST).code == 3
+    assert run("quotas", "--fresh", "--region", EAST).code == 3
 
 
 def test_an_account_that_is_not_named_is_a_failure(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
     monkeypatch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
     monkeypatch.delenv("GPUPLAN_GCP_PROJECT", raising=False)
-    assert "AZURE_SUBSCRIPTION_ID" in run("quotas", "--region", EAST).err
-    assert "GPUPLAN_GCP_PROJECT" in run("quotas", "--region", CENTRAL).err
+    assert "AZURE_SUBSCRIPTION_ID" in run("quotas", "--fresh", "--region", EAST).err
+    assert "GPUPLAN_GCP_PROJECT" in run("quotas", "--fresh", "--region", CENTRAL).err
 
 
 def test_a_plan_says_how_old_its_quotas_are() -> None:

@@ -121,6 +121,10 @@ class AsyncClient:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
         return await self.send(calls.capacity(asked))
 
+    async def report_capacity(self, report: Document) -> answers.CapacityReport:
+        """Says that a cloud refused machines, by its error code, or gave them: live chances count it for seven days."""
+        return await self.send(calls.report_capacity(report))
+
     async def why(
         self, job: Document, *, not_: str | None = None, with_: str | None = None, snapshot: str | None = None
     ) -> answers.WhyAnswer:

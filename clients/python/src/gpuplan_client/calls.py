@@ -82,6 +82,11 @@ def capacity(asked: Document) -> Call[answers.CapacityAnswers]:
     return _post(answers.CapacityAnswers, "capacity", body=asked)
 
 
+def report_capacity(report: Document) -> Call[answers.CapacityReport]:
+    """`POST /v1/capacity/reports`."""
+    return _post(answers.CapacityReport, "capacity/reports", body=report)
+
+
 def why(job: Document, *, not_: str | None, with_: str | None, snapshot: str | None) -> Call[answers.WhyAnswer]:
     """`POST /v1/why`."""
     named = {"not": not_, "with": with_}

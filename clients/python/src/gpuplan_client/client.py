@@ -122,6 +122,10 @@ class Client:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
         return self.send(calls.capacity(asked))
 
+    def report_capacity(self, report: Document) -> answers.CapacityReport:
+        """Says that a cloud refused machines, by its error code, or gave them: live chances count it for seven days."""
+        return self.send(calls.report_capacity(report))
+
     def why(
         self, job: Document, *, not_: str | None = None, with_: str | None = None, snapshot: str | None = None
     ) -> answers.WhyAnswer:

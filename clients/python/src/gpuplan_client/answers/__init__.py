@@ -13,7 +13,7 @@ from gpuplan_client.answers.catalogue import OfferRow as Offer
 from gpuplan_client.answers.estimate import Estimate
 from gpuplan_client.answers.explanation import WhyAnswer
 from gpuplan_client.answers.import_answer import ImportAnswer
-from gpuplan_client.answers.live_capacity import Capacity, CapacityAnswers
+from gpuplan_client.answers.live_capacity import Capacity, CapacityAnswers, CapacityReport
 from gpuplan_client.answers.plan import Infeasible, Plan, PlanAnswer
 from gpuplan_client.answers.plan import InfeasibleAnswer as Unplanned
 from gpuplan_client.answers.plan import PlannedAnswer as Planned
@@ -38,6 +38,7 @@ __all__ = [
     "AuditEntry",
     "Capacity",
     "CapacityAnswers",
+    "CapacityReport",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",
