@@ -12,8 +12,8 @@ from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import PlanAnswer
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _percent(text: str | None) -> float | None:
 
 def _sides(
     path: Path, against: str, given: "Given", plans: "PlanService", now: datetime
-) -> tuple[JsonObject | None, JsonObject]:
+) -> tuple[PlanAnswer | None, PlanAnswer]:
     """The answers before and after; None before for a new file. Raises `UnusableInput` with the file's name."""
     from gpuplan.api.imports.job_from_facts import job_of
     from gpuplan.api.imports.reading import read_at_revision, read_file

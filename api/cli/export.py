@@ -76,7 +76,7 @@ def _plan(plan: str) -> JsonObject:
     from gpuplan.api.cli.verify import read_plan
 
     if SAVED.fullmatch(plan) and not Path(plan).exists():
-        return open_gpuplan().plans.saved(plan)
+        return open_gpuplan().plans.saved_document(plan)
     return read_plan(plan)
 
 

@@ -13,8 +13,8 @@ import typer
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.text_formatting import plain
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given, ImportedJob
@@ -182,13 +182,13 @@ def source_of(made: "ImportedJob") -> str:
     return plain(f"{facts.files[0]} ({facts.format}){digest}", limit=300)
 
 
-def print_cost_as_asked(made: "ImportedJob", answer: JsonObject, context: "ServiceContext") -> None:
+def print_cost_as_asked(made: "ImportedJob", answer: PlanAnswer, context: "ServiceContext") -> None:
     """Print to standard error what the job costs on the machines that the file asks for, if it names an accelerator."""
     from gpuplan.api.presentation.machines_as_asked import cost_sentence
     from gpuplan.api.services.machines_as_asked import Asked, cost_as_asked
 
-    machines, planned = made.facts.machines, answer.get("plan")
-    if machines is None or planned is None:
+    machines = made.facts.machines
+    if machines is None or not isinstance(answer, PlannedAnswer):
         return
     if machines.accelerator is not None and machines.per_node is not None:
         asked = Asked(accelerator=machines.accelerator, per_node=machines.per_node, nodes=machines.nodes or 1)
@@ -201,5 +201,5 @@ def print_cost_as_asked(made: "ImportedJob", answer: JsonObject, context: "Servi
     except UnusableInput as error:
         sys.stderr.write(f"the machines of {plain(made.facts.files[0])} are not priced: {plain(str(error))}\n")
         return
-    sentence = cost_sentence(asked, cost, limit_hours=machines.hours, plan_usd=planned["cost_usd"]["expected"])
+    sentence = cost_sentence(asked, cost, limit_hours=machines.hours, plan_usd=answer.plan.cost_usd.expected)
     sys.stderr.write(f"{plain(made.facts.files[0])} {sentence}\n")

@@ -11,6 +11,8 @@ from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import usd
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import PlanAnswer
+from gpuplan.planner.model.wire import wire
 
 #: The ways of training that are compared, from the dearest memory to the least.
 METHODS = ("full", "lora", "qlora")
@@ -37,7 +39,7 @@ def methods(
     # One moment for all: plans of different days would differ by their prices.
     now = datetime.now(UTC)
     ways = {method: with_method(document, method) for method in METHODS}
-    after: dict[str, JsonObject] = {}
+    after: dict[str, PlanAnswer] = {}
     if dpo is not None:
         from gpuplan.api.cli.dpo_stage import two_stages
 
@@ -46,14 +48,12 @@ def methods(
         after = {method: plans.plan(second, now=now) for method, (_, second) in stages.items()}
     answers = {method: plans.plan(job, now=now) for method, job in ways.items()}
     if as_json:
-        print_json({"methods": answers} | ({"dpo": after} if after else {}))
+        print_json(wire({"methods": answers} | ({"dpo": after} if after else {})))
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.methods import method_sections
-    from gpuplan.api.schemas.answers import read_answer
 
-    typed, behind = ({method: read_answer(answer) for method, answer in of.items()} for of in (answers, after))
-    print_sections(method_sections(typed, behind, over_usd=_budget(document) if after else None))
+    print_sections(method_sections(answers, after, over_usd=_budget(document) if after else None))
 
 
 def _budget(document: JsonObject) -> float | None:

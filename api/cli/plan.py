@@ -10,6 +10,8 @@ from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job_or_words
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import PlanAnswer
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import ImportedJob
@@ -98,7 +100,11 @@ def plan(
     )
     if made is not None:
         imported_jobs.print_cost_as_asked(made, answer, services.context)
-    _show(answer, as_json=as_json, details=details or frontier)
+    if as_json:
+        print_json(wire(answer))
+    else:
+        _print(answer, details=details or frontier)
+    _exit_without_plan(answer.outcome)
 
 
 def job_document(
@@ -135,14 +141,18 @@ def show(
     details: Details = False,
 ) -> None:
     """Show a saved plan."""
-    _show(open_gpuplan().plans.saved(plan_id), as_json=as_json, details=details)
+    from gpuplan.api.schemas.answers import read_answer
 
-
-def _show(answer: JsonObject, *, as_json: bool, details: bool) -> None:
-    """Print the answer; exit with 4 if there is no plan."""
+    document = open_gpuplan().plans.saved_document(plan_id)
     if as_json:
-        print_json(answer)
-    elif details:
+        print_json(document)
+    else:
+        _print(read_answer(document), details=details)
+    _exit_without_plan(document["outcome"])
+
+
+def _print(answer: PlanAnswer, *, details: bool) -> None:
+    if details:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.plan import render_answer
 
@@ -150,9 +160,10 @@ def _show(answer: JsonObject, *, as_json: bool, details: bool) -> None:
     else:
         from gpuplan.api.cli.sections import print_short
         from gpuplan.api.presentation.short import short_answer
-        from gpuplan.api.schemas.answers import read_answer
 
-        body = answer.get("plan") or answer["infeasible"]
-        print_short(short_answer(read_answer(answer)), rest=f"{body['id']}; full answer: add --details")
-    if answer["outcome"] != "planned":
+        print_short(short_answer(answer), rest=f"{answer.body.id}; full answer: add --details")
+
+
+def _exit_without_plan(outcome: str) -> None:
+    if outcome != "planned":
         raise typer.Exit(EXIT_INFEASIBLE)

@@ -8,6 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 
 def replan(
@@ -64,13 +65,13 @@ def replan(
         question["job"] = read_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.replan import render_replan
 
         print_sections(render_replan(answer))
-    if answer["outcome"] != "replanned":
+    if answer.outcome != "replanned":
         raise typer.Exit(EXIT_INFEASIBLE)
 
 

@@ -37,7 +37,9 @@ def verify(
 ) -> None:
     """Check a plan with independent code: prices, hours, costs, requirements, and that nothing is cheaper."""
     gpuplan = _open_gpuplan(database, inventory)
-    document = gpuplan.plans.saved(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
+    document = (
+        gpuplan.plans.saved_document(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
+    )
     answer = gpuplan.verification.verify(document)
     if as_json:
         print_json(wire(answer))

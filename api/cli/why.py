@@ -7,6 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobFile, SettingsFile
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.wire import wire
 
 
 def why(
@@ -31,11 +32,11 @@ def why(
     question: JsonObject = {"job": read_job(job), **named}
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.explanation import render_why
 
         print_sections(render_why(answer))
-    if answer["outcome"] != "explained":
+    if answer.outcome != "explained":
         raise typer.Exit(EXIT_INFEASIBLE)

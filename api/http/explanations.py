@@ -39,7 +39,7 @@ async def why(
     """
     document = (await read_body(request))[1]
     return Response(
-        to_json(await workers.run(gpuplan.explanations.why, document, snapshot=query.snapshot)),
+        to_json(wire(await workers.run(gpuplan.explanations.why, document, snapshot=query.snapshot))),
         media_type="application/json",
     )
 
@@ -57,7 +57,7 @@ async def replan(
     """Continue, move, or run on more or fewer machines: the lowest cost from now, compared with continuing unchanged."""
     document = (await read_body(request))[1]
     return Response(
-        to_json(await workers.run(gpuplan.replanning.replan, document, snapshot=query.snapshot)),
+        to_json(wire(await workers.run(gpuplan.replanning.replan, document, snapshot=query.snapshot))),
         media_type="application/json",
     )
 

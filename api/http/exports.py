@@ -83,6 +83,6 @@ def export(
         fault = Fault(("format",), f"is not a known format; accepted: {', '.join(FORMATS)}")
         raise Refused(404, str(fault), faults=(fault,), within="path")
     wishes = read_wishes(**query.model_dump(exclude={"phase"}))
-    made = one_export(gpuplan.plans.saved(plan_id), to=to, phase=query.phase, wishes=wishes)
+    made = one_export(gpuplan.plans.saved_document(plan_id), to=to, phase=query.phase, wishes=wishes)
     headers = {"Content-Disposition": f'attachment; filename="{made.file_name}"', "X-Content-Type-Options": "nosniff"}
     return Response(made.text.encode(), media_type=made.media_type, headers=headers)

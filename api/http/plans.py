@@ -1,6 +1,5 @@
 """HTTP routes for plans and estimates."""
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -81,7 +80,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     if IDEMPOTENCY_KEY not in request.headers:
         return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())
-    answer = await workers.run(key.run, gpuplan, partial(gpuplan.plans.plan, document, **asked))
+    answer = await workers.run(key.run, gpuplan, lambda: wire(gpuplan.plans.plan(document, **asked)))
     return Response(to_json(answer), media_type="application/json")
 
 
@@ -93,7 +92,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
 )
 def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included; its ETag stays as it does."""
-    return json_with_etag(request, gpuplan.plans.saved(plan_id))
+    return json_with_etag(request, gpuplan.plans.saved_document(plan_id))
 
 
 @router.post(

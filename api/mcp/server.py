@@ -189,6 +189,6 @@ def _add_resources(server: MCPServer[Any], gpuplan: Services) -> None:
     )
     def plan(plan_id: str) -> str:
         try:
-            return json.dumps(gpuplan.plans.saved(plan_id), ensure_ascii=False)
+            return json.dumps(gpuplan.plans.saved_document(plan_id), ensure_ascii=False)
         except UnusableInput as error:
             raise ResourceNotFoundError(str(error)) from None

@@ -92,7 +92,9 @@ class Tools:
             raise ToolError("job: give either job or files")
         with _as_tool_errors(_of_job):
             planned = job if job is not None else self._job_of(files or {})
-            answer = self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
+            answer: Document = wire(
+                self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
+            )
         return answer if detail == "full" else brief_plan(answer)
 
     def _job_of(self, files: dict[str, str]) -> Document:
@@ -202,7 +204,7 @@ class Tools:
         """
         named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
         with _as_tool_errors():
-            answer = self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot)
+            answer: Document = wire(self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot))
         return answer if detail == "full" else brief_why(answer)
 
     def replan(
@@ -219,7 +221,7 @@ class Tools:
         asked: Document = {"running": running}
         asked |= {name: value for name, value in (("job", job), ("plan", plan), ("since", since)) if value is not None}
         with _as_tool_errors():
-            answer = self._gpuplan.replanning.replan(asked, snapshot=snapshot)
+            answer: Document = wire(self._gpuplan.replanning.replan(asked, snapshot=snapshot))
         return answer if detail == "full" else brief_replan(answer)
 
     def offers(

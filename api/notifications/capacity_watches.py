@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from gpuplan.api.notifications.watch_events import NOT_OBTAINABLE, OBTAINABLE, TITLES
-from gpuplan.api.presentation.machine_phrases import place
+from gpuplan.api.presentation.text_formatting import offer_place
 from gpuplan.api.presentation.watched_capacity import in_one_line
 from gpuplan.api.schemas.watch import WatchDocument
 from gpuplan.api.services.live_queries import LiveQueries
@@ -73,7 +73,7 @@ def looked_up(queries: LiveQueries, columns: Columns, wanted: Mapping[str, Any],
     if _chance(answer) >= wanted["least_chance"]:
         reported["outcome"] = OBTAINABLE
     return reported | {
-        "choice": f"{nodes} x {machine} in {place(wire(answer))}",
+        "choice": f"{nodes} x {machine} in {offer_place(wire(answer))}",
         "chance": _chance(answer),
         "published": answer.published,
         "source": answer.source,

@@ -6,35 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from gpuplan.api.presentation.machine_phrases import machines, place
+from gpuplan.api.presentation.phrases import machines, place_and_kind
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.plan import Infeasible, PlanAnswer
+from gpuplan.planner.model.wire import wire
 
 Key = tuple[str, str, str, str, str]
 
 _KEY = ("provider", "region", "zone", "instance_type", "price_kind")
 
 
-def reported_answer_of(answer: JsonObject, at: datetime) -> JsonObject:
+def reported_answer_of(answer: PlanAnswer, at: datetime) -> JsonObject:
     """The part of a plan, or of an infeasible answer, with which later answers are compared.
 
     A plan has `cost_usd`, `hours`, `choice` and `offers`; an infeasible answer has `conflicts` and `searched_nodes`.
     """
-    planned = answer["outcome"] == "planned"
-    body = answer["plan"] if planned else answer["infeasible"]
+    body = answer.body
     reported = {
-        "outcome": answer["outcome"],
-        "plan_id": body["id"],
-        "snapshot_id": body["snapshot_id"],
+        "outcome": answer.outcome,
+        "plan_id": body.id,
+        "snapshot_id": body.snapshot_id,
         "at": at.isoformat(),
     }
-    if not planned:
-        return reported | {"conflicts": body["conflicts"], "searched_nodes": body["searched_nodes"]}
+    if isinstance(body, Infeasible):
+        return reported | {"conflicts": wire(body.conflicts), "searched_nodes": body.searched_nodes}
     return reported | {
-        "cost_usd": body["cost_usd"]["expected"],
-        "hours": body["hours"]["expected"],
-        "choice": "; then ".join(f"{machines(phase)} in {place(phase)}" for phase in body["phases"]),
-        "offers": [{name: phase[name] for name in _KEY} for phase in body["phases"]],
+        "cost_usd": wire(body.cost_usd.expected),
+        "hours": body.hours.expected,
+        "choice": "; then ".join(f"{machines(phase)} in {place_and_kind(phase)}" for phase in body.phases),
+        "offers": [{name: getattr(phase, name) for name in _KEY} for phase in body.phases],
     }
 
 

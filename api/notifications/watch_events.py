@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gpuplan.api.presentation.infeasibility import conflicts_in_short
-from gpuplan.api.presentation.machine_phrases import place
-from gpuplan.api.presentation.text_formatting import plain, usd
+from gpuplan.api.presentation.text_formatting import offer_place, plain, usd
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_watches import Watch
@@ -91,13 +90,13 @@ def _summary(data: JsonObject) -> str:
     if event == DEADLINE_PASSED:
         return f"{begin}."
     if event == INFEASIBLE:
-        return f"{begin} ({conflicts_in_short(after)}); it was {usd(before['cost_usd'])} on {before['choice']}."
+        return f"{begin} ({conflicts_in_short(after['conflicts'], after.get('searched_nodes'))}); it was {usd(before['cost_usd'])} on {before['choice']}."
     best = f"{usd(after['cost_usd'])} on {after['choice']}"
     if event == FEASIBLE:
         return f"{begin}: {best}."
     change = _change(data)
     if event == OFFER_GONE:
-        lost = " and ".join(f"{offer['instance_type']} in {place(offer)}" for offer in data["offers_gone"])
+        lost = " and ".join(f"{offer['instance_type']} in {offer_place(offer)}" for offer in data["offers_gone"])
         return f"{begin}, {lost}: the best plan is now {best}, {change} than {usd(before['cost_usd'])} before."
     return f"{begin}: {best}, {change} than {usd(before['cost_usd'])} on {before['choice']}."
 

@@ -1,17 +1,15 @@
-"""Observers of answered plans, such as the metrics of a service. Imports nothing of gpuplan, so every interface may
-import it.
-"""
+"""Observers of answered plans, such as the metrics of a service."""
 
 from collections.abc import Callable
 
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.plan import PlanAnswer
 
-Observer = Callable[[JsonObject], None]
+Observer = Callable[[PlanAnswer], None]
 
 _observers: list[Observer] = []
 
 
-def plan_made(answer: JsonObject) -> None:
+def plan_made(answer: PlanAnswer) -> None:
     """Notify the observers of an answer of `plan`."""
     for observer in _observers:
         observer(answer)

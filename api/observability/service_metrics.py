@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 
 from gpuplan.api.observability.telemetry_settings import MULTIPROCESS
 from gpuplan.api.observability.version import gpuplan_version
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
 
 REGISTRY = CollectorRegistry()
 # The creation time of a metric is useless, and would be one line in fifteen of each scrape.
@@ -78,17 +78,15 @@ def _request_child(method: str, route: str, status: str) -> Histogram:
     return _REQUESTS.labels(method, route, status)
 
 
-def plan_answered(answer: JsonObject) -> None:
+def plan_answered(answer: PlanAnswer) -> None:
     """Count one plan or infeasible answer."""
-    _PLANS.labels(answer["outcome"]).inc()
-    meta = answer["meta"]
-    _PLAN.observe(meta["milliseconds"] / 1e3)
-    if meta.get("solver_milliseconds") is not None:
-        _SOLVER.observe(meta["solver_milliseconds"] / 1e3)
-    certificate = answer.get("plan", {}).get("certificate")
-    if certificate is not None:
-        _GAP.observe(certificate["gap"])
-        _CANDIDATES.observe(certificate["configurations_considered"])
+    _PLANS.labels(answer.outcome).inc()
+    _PLAN.observe(answer.meta.milliseconds / 1e3)
+    if answer.meta.solver_milliseconds is not None:
+        _SOLVER.observe(answer.meta.solver_milliseconds / 1e3)
+    if isinstance(answer, PlannedAnswer):
+        _GAP.observe(answer.plan.certificate.gap)
+        _CANDIDATES.observe(answer.plan.certificate.configurations_considered)
 
 
 def stage_timed(name: str) -> AbstractContextManager[object]:

@@ -1,69 +1,66 @@
 """Sections for the capacity ladder of a plan: the chance of its machines, and what to try next."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from gpuplan.api.presentation.live_capacity import not_learned, source_of
-from gpuplan.api.presentation.machine_phrases import place, rented
+from gpuplan.api.presentation.phrases import offer
 from gpuplan.api.presentation.sections import Block, Heading
 from gpuplan.api.presentation.text_formatting import duration, number, percent, usd, when
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
+from gpuplan.planner.model.plan import Plan
+from gpuplan.planner.model.shared import CapacityLadder, NextChoice
 
-Part = Mapping[str, Any]
 
-
-def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
+def render_capacity_ladder(plan: Plan) -> list[Block | Heading]:
     """The ladder with its proof; empty for plans of releases without ladders, and where the machines are certain."""
-    ladder = plan.get("capacity_ladder")
-    missing = [f"not learned, so modelled: {line}" for line in not_learned(plan)]
-    if not ladder or (ladder["chance"] >= 1.0 and not plan.get("live_capacity")):
+    ladder = plan.capacity_ladder
+    missing = [f"not learned, so modelled: {line}" for line in not_learned(plan.live_capacity)]
+    if not ladder or (ladder.chance >= 1.0 and not plan.live_capacity):
         return []
     sentences = [
         (
-            f"the plan's machines are obtained within {number(ladder['try_minutes'])} min with a chance of "
-            f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; {source_of(ladder)})"
+            f"the plan's machines are obtained within {number(ladder.try_minutes)} min with a chance of "
+            f"{percent(ladder.chance)} (80 % of places and times: {_band(ladder)}; {source_of(ladder)})"
         )
     ]
-    if ladder["next_choices"]:
+    if ladder.next_choices:
         sentences.append(
-            f"following the ladder once costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "
-            f"{percent(ladder['nothing_obtained'], 1)} every choice is refused at first, and the last is waited for"
+            f"following the ladder once costs {usd(ladder.expected_cost_usd)} on average; with a probability of "
+            f"{percent(ladder.nothing_obtained, 1)} every choice is refused at first, and the last is waited for"
         )
         sentences += _again(ladder)
     titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
-    titles += ["read from"] if plan.get("live_capacity") else []
+    titles += ["read from"] if plan.live_capacity else []
     rows = [
         (
-            f"{number(choice['after_minutes'])} min",
-            f"{rented(choice)}, {place(choice)}",
-            usd(choice["cost_usd"]),
-            duration(choice["hours"]),
-            percent(choice["chance_when_tried"]),
-            f"{percent(choice['chance'])} ({_band(choice)})",
-            *((source_of(choice),) if plan.get("live_capacity") else ()),
+            f"{number(choice.after_minutes)} min",
+            offer(choice),
+            usd(choice.cost_usd),
+            duration(choice.hours),
+            percent(choice.chance_when_tried),
+            f"{percent(choice.chance)} ({_band(choice)})",
+            *((source_of(choice),) if plan.live_capacity else ()),
         )
-        for choice in ladder["next_choices"]
+        for choice in ladder.next_choices
     ]
     table = [listing(titles, rows, right=(2, 3, 4, 5))] if rows else []
     return [
         heading("If the machines are not obtained", "ladder"),
         *table,
-        *bullets([*sentences, ladder["covers"], *missing]),
+        *bullets([*sentences, ladder.covers, *missing]),
     ]
 
 
-def _again(ladder: Part) -> list[str]:
+def _again(ladder: CapacityLadder) -> list[str]:
     """What to do while there is time, and after a preemption."""
-    if not ladder.get("last_choice_by"):
+    if ladder.last_choice_by is None:
         return []
     return [
         (
-            f"until {when(ladder['last_choice_by'])} all but the last choice are asked for again in turn, from the top and also "
+            f"until {when(ladder.last_choice_by)} all but the last choice are asked for again in turn, from the top and also "
             "after a preemption: on public traces that costs least. Then the last is asked for, while there is a try's time "
             "to spare; work that is done moves this moment later. The cost of the ladder does not count these savings"
         )
     ]
 
 
-def _band(part: Part) -> str:
-    return f"{percent(part['chance_low'])} to {percent(part['chance_high'])}"
+def _band(part: CapacityLadder | NextChoice) -> str:
+    return f"{percent(part.chance_low)} to {percent(part.chance_high)}"

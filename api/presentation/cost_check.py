@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuplan.api.presentation.text_formatting import duration, plain, usd
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Usd
 
 #: Fields that differ between any two readings, or that say nothing of the work.
 _ASIDE = ("name", "start")
@@ -15,7 +16,7 @@ _MOST_CHANGES = 6
 class Side:
     """The plan of a job before or after the change."""
 
-    cost_usd: str
+    cost_usd: Usd
     hours: float
     plan: str
 
@@ -51,11 +52,11 @@ class ComparedJob:
         return self.increase_percent is not None and self.increase_percent > most_percent
 
 
-def compared(file: str, before: JsonObject | None, after: JsonObject) -> ComparedJob:
+def compared(file: str, before: PlanAnswer | None, after: PlanAnswer) -> ComparedJob:
     """The comparison of two answers of `plan`; `before` is None for a new file."""
     old, new = _side(before), _side(after)
     increase = None
-    if old is not None and new is not None and float(old.cost_usd) > 0:
+    if old is not None and new is not None and old.cost_usd > 0:
         increase = 100 * (float(new.cost_usd) / float(old.cost_usd) - 1)
     return ComparedJob(
         file=file,
@@ -63,21 +64,16 @@ def compared(file: str, before: JsonObject | None, after: JsonObject) -> Compare
         before=old,
         after=new,
         increase_percent=increase,
-        conflicts=() if new is not None else tuple(map(tuple, after["infeasible"]["conflicts"])),
-        changes=() if before is None else tuple(_changes(_job(before), _job(after))),
+        conflicts=after.infeasible.conflicts if isinstance(after, InfeasibleAnswer) else (),
+        changes=() if before is None else tuple(_changes(before.body.job, after.body.job)),
     )
 
 
-def _side(answer: JsonObject | None) -> Side | None:
-    plan = None if answer is None else answer.get("plan")
-    if plan is None:
+def _side(answer: PlanAnswer | None) -> Side | None:
+    if not isinstance(answer, PlannedAnswer):
         return None
-    return Side(cost_usd=plan["cost_usd"]["expected"], hours=plan["hours"]["expected"], plan=plan["id"])
-
-
-def _job(answer: JsonObject) -> JsonObject:
-    job: JsonObject = (answer.get("plan") or answer["infeasible"])["job"]
-    return job
+    plan = answer.plan
+    return Side(cost_usd=plan.cost_usd.expected, hours=plan.hours.expected, plan=plan.id)
 
 
 def _changes(before: object, after: object, path: str = "") -> Iterator[Change]:

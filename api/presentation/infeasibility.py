@@ -1,30 +1,27 @@
 """Sections for an infeasible job: conflicting requirements, and the cost of the smallest relaxations."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from gpuplan.api.presentation.machine_phrases import machines, place
+from gpuplan.api.presentation.phrases import job_name, machines, place_and_kind
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
-from gpuplan.api.presentation.text_formatting import duration, number, plain, usd
+from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, heading, listing, sentences
-
-Part = Mapping[str, Any]
+from gpuplan.planner.model.plan import Infeasible, NearestPlan
 
 MAX_NODES = "constraints.max_nodes"
 
 
-def render_infeasible(infeasible: Part) -> Sections:
+def render_infeasible(infeasible: Infeasible) -> Sections:
     """Conflicts, the smallest relaxation of each requirement, and the nearest plan."""
-    name = (infeasible.get("job") or {}).get("name") or "this job"
-    parts: list[Block | Heading] = [cell(f"No plan meets the requirements of {plain(name)}.", Tone.BAD)]
-    if infeasible.get("conflicts"):
+    parts: list[Block | Heading] = [cell(f"No plan meets the requirements of {job_name(infeasible.job)}.", Tone.BAD)]
+    if infeasible.conflicts:
         parts.append(heading("Conflicting requirements", "conflicts"))
-        nodes = infeasible.get("searched_nodes")
-        parts += bullets(in_the_way(conflict, nodes) for conflict in infeasible["conflicts"])
+        nodes = infeasible.searched_nodes
+        parts += bullets(in_the_way(conflict, nodes) for conflict in infeasible.conflicts)
     parts += _relaxations(infeasible)
-    parts += _nearest(infeasible.get("nearest_plan"))
+    parts += _nearest(infeasible.nearest_plan)
     parts += _rejected(infeasible)
-    parts += sentences(infeasible)
+    parts += sentences(infeasible.warnings)
     return sections_of(*parts)
 
 
@@ -53,23 +50,20 @@ def _within(nodes: int | None) -> str:
     return " within the node counts searched" if nodes is None else f" within {number(nodes)} nodes"
 
 
-def conflicts_in_short(part: Part) -> str:
-    """The conflicts in one line, with the node limit of the search if the answer has it."""
-    conflicts = "; ".join(" with ".join(names) for names in part["conflicts"]) or "no machine"
-    nodes = part.get("searched_nodes")
-    return f"in conflict{'' if nodes is None else _within(nodes)}: {conflicts}"
+def conflicts_in_short(conflicts: Sequence[Sequence[str]], nodes: int | None) -> str:
+    """The conflicts in one line, with the node limit of the search if it is known."""
+    shown = "; ".join(" with ".join(names) for names in conflicts) or "no machine"
+    return f"in conflict{'' if nodes is None else _within(nodes)}: {shown}"
 
 
-def _relaxations(infeasible: Part) -> list[Block | Heading]:
+def _relaxations(infeasible: Infeasible) -> list[Block | Heading]:
     """The relaxations, with one line per requirement to relax."""
     rows: list[tuple[object, ...]] = []
-    for relaxation in infeasible.get("relaxations", ()):
-        names = str(relaxation["requirement"]).split(" + ")
-        asked, needed = (shown(relaxation.get(end)).split("; ") for end in ("from", "to"))
-        for i, (name, now, then) in enumerate(zip(names, asked, needed, strict=True)):
-            rows.append((f"and {name}" if i else name, now, then, "" if i else usd(relaxation.get("cost_usd"))))
+    for relaxation in infeasible.relaxations:
+        for i, (name, now, then) in enumerate(relaxation.one_by_one()):
+            rows.append((f"and {name}" if i else name, now, then, "" if i else usd(relaxation.cost_usd)))
     if not rows:
-        return [heading(no_way_out(infeasible.get("searched_nodes")), "ways_out")]
+        return [heading(no_way_out(infeasible.searched_nodes), "ways_out")]
     titles = ("relax", "now", "needed", "plan then costs")
     return [
         heading("Smallest relaxations that help, without migration", "ways_out"),
@@ -77,31 +71,20 @@ def _relaxations(infeasible: Part) -> list[Block | Heading]:
     ]
 
 
-def shown(value: object) -> str:
-    """A requirement's value: lists joined by commas; a missing value as `none`."""
-    if value is None:
-        return "not set"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value) or "none"
-    if isinstance(value, float):
-        return number(value, 6)
-    return str(value)
-
-
-def _nearest(plan: Part | None) -> list[Block | Heading]:
+def _nearest(plan: NearestPlan | None) -> list[Block | Heading]:
     """The configuration that needs the smallest relaxation."""
-    if not plan:
+    if plan is None:
         return []
     rows = [
-        ("machines", f"{machines(plan)} in {place(plan)}"),
-        ("cost", usd(plan["cost_usd"])),
-        ("time", duration(plan["hours"])),
-        ("breaks", ", ".join(plan.get("breaks", ())) or None),
+        ("machines", f"{machines(plan)} in {place_and_kind(plan)}"),
+        ("cost", usd(plan.cost_usd)),
+        ("time", duration(plan.hours)),
+        ("breaks", ", ".join(plan.breaks) or None),
     ]
     return [heading("Nearest plan"), facts(rows)]
 
 
-def _rejected(infeasible: Part) -> list[Block | Heading]:
-    rejected = infeasible.get("rejected") or {}
+def _rejected(infeasible: Infeasible) -> list[Block | Heading]:
+    rejected = infeasible.rejected
     rows = [(number(count), reason) for reason, count in sorted(rejected.items(), key=lambda item: -item[1])]
     return [heading("Rejected offers"), listing(("offers", "because"), rows, right=(0,))] if rows else []

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.sections import Sections, Tone, sections_of
-from gpuplan.api.presentation.text_formatting import duration, number, percent, plain, usd, usd_per_hour
+from gpuplan.api.presentation.text_formatting import duration, number, offer_place, percent, plain, usd, usd_per_hour
 from gpuplan.api.presentation.text_tables import bullets, cell, footer, heading, listing
 
 Part = Mapping[str, Any]
@@ -42,7 +41,7 @@ def render_ladder_replay(answer: Part) -> Sections:
     choices = [
         (
             f"{choice['number']}",
-            f"{rented(choice)}, {place(choice)}",
+            f"{choice['nodes']:,} x {choice['instance_type']}, {offer_place(choice)}",
             usd_per_hour(choice["usd_per_hour"]),
             duration(choice["work_hours"]),
         )

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 from gpuplan.api.presentation.text_formatting import duration, located, percent, plain, usd
 from gpuplan.api.services.machines_as_asked import Asked, CostAsAsked
+from gpuplan.planner.model.shared import Usd
 
 
-def cost_sentence(asked: Asked, cost: CostAsAsked | None, *, limit_hours: float | None, plan_usd: str) -> str:
+def cost_sentence(asked: Asked, cost: CostAsAsked | None, *, limit_hours: float | None, plan_usd: Usd) -> str:
     """`asks for 4 x 8 A100: 9.1 h and $1,234.00 on 4 x p4d.24xlarge, aws us-east-1, on demand; the plan costs 61 % less`."""
     machine = plain(asked.instance_type) or f"{asked.per_node} {plain(asked.accelerator)}"
     machines = f"asks for {asked.nodes:,} x {machine}"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from gpuplan.api.presentation.infeasibility import in_the_way
-from gpuplan.api.presentation.phrases import configuration, price_estimate
+from gpuplan.api.presentation.phrases import configuration, job_name, price_estimate
 from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section, table
-from gpuplan.api.presentation.short_plan import job_name
+from gpuplan.api.presentation.short_plan import NAME_LENGTH
 from gpuplan.api.presentation.text_formatting import chance, duration, usd
 from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
 
@@ -41,7 +41,11 @@ def method_sections(
     )
     sentences += ["Costs are at the prices that are expected on the day of the start."] if estimated else []
     return (
-        section("methods", "", Headline(text=f"Ways to train {job_name(job)}, each at its cheapest", tone=Tone.GOOD)),
+        section(
+            "methods",
+            "",
+            Headline(text=f"Ways to train {job_name(job, limit=NAME_LENGTH)}, each at its cheapest", tone=Tone.GOOD),
+        ),
         section("rows", "", table(("method", "cost", "time", "in time", "where"), rows, figures=(1, 2, 3))),
         section("notes", "", notes(sentences)),
     )

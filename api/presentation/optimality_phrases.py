@@ -1,12 +1,14 @@
 """Phrases for the proven quality of an answer: "Cheapest" only if its certificate has no gap."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.presentation.text_formatting import percent
+from gpuplan.planner.model.plan import Certificate
+from gpuplan.planner.model.shared import ObjectiveOf
 
-Part = Mapping[str, Any]
+if TYPE_CHECKING:
+    from gpuplan.planner.model.procurement import ProcurementCertificate
 
 #: Headline of a proven optimum, by objective.
 _BEST = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
@@ -17,15 +19,9 @@ _TOLERANCE = 1e-6
 _STEPS = 1_000
 
 
-def aim(certificate: Part) -> str:
-    """The objective that was minimised: cost, time or carbon."""
-    objective = certificate.get("objective")
-    return str(objective.get("of", "cost")) if isinstance(objective, Mapping) else "cost"
-
-
-def best(certificate: Part) -> str:
+def best(certificate: "Certificate | ProcurementCertificate") -> str:
     """`Cheapest` if proven, else the proven distance from the minimum."""
-    of, gap = aim(certificate), float(certificate["gap"])
+    of, gap = _aim(certificate), certificate.gap
     if gap <= _TOLERANCE:
         return _BEST[of]
     if gap >= 1:
@@ -33,16 +29,21 @@ def best(certificate: Part) -> str:
     return f"Within {_above(gap)} of the least possible {of}"
 
 
+def _aim(certificate: "Certificate | ProcurementCertificate") -> ObjectiveOf:
+    """What was minimised: of what to buy it is always the cost."""
+    return certificate.objective.of if isinstance(certificate, Certificate) else "cost"
+
+
 def within(gap: float) -> str:
     """The proven distance from the least possible cost of an answer with this gap."""
     return f"within {_above(gap)} of the least possible" if gap < 1 else "without a proven lower bound"
 
 
-def why_nothing(certificate: Part) -> str:
+def why_nothing(certificate: "Certificate | ProcurementCertificate") -> str:
     """`Why nothing is cheaper`, with the proven gap if there is one."""
-    gap = float(certificate["gap"])
+    gap = certificate.gap
     margin = f" by more than {percent(_rounded_up(gap), 1)}" if gap > _TOLERANCE else ""
-    return f"{_NOTHING[aim(certificate)]}{margin}"
+    return f"{_NOTHING[_aim(certificate)]}{margin}"
 
 
 def _above(gap: float) -> str:

@@ -1,22 +1,56 @@
-"""Phrases for typed machines: order, place and price."""
+"""Phrases for jobs, machines, places and prices, the same in every section of an answer."""
+
+from datetime import datetime, timedelta
 
 from gpuplan.api.presentation.text_formatting import located, number, plain, usd_per_hour
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.outcome import ordered
-from gpuplan.planner.model.plan import Alternative
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.shared import Machines, Phase
 
-Rented = Machines | Alternative
+
+def job_name(job: JsonObject, *, limit: int = 2_000) -> str:
+    """The name of a job."""
+    return plain(job.get("name") or "this job", limit=limit)
 
 
-def machines(what: Rented) -> str:
+def machines(what: Machines) -> str:
     """The order and its accelerators: `4 x p5.48xlarge (32 x H100-80GB-SXM)`, or a slice with its hosts."""
-    rented = ordered(what.instance_type, what.nodes, what.slice_hosts)
     devices = f"{number(what.nodes * what.accelerators_per_node)} x {what.accelerator}"
     is_slice = (what.slice_hosts or 1) > 1
-    return plain(f"{rented.removesuffix(')')}; {devices})" if is_slice else f"{rented} ({devices})")
+    return f"{rented(what).removesuffix(')')}; {devices})" if is_slice else f"{rented(what)} ({devices})"
 
 
-def configuration(what: Rented, *, names_zone: bool = False) -> str:
+def rented(what: Machines) -> str:
+    """The order, without its accelerators: `4 x p5.48xlarge`, `tpu-v6e-128 (one slice, 32 hosts)`."""
+    return plain(ordered(what.instance_type, what.nodes, what.slice_hosts))
+
+
+def offer(what: Machines) -> str:
+    """The order with its place and kind: `4 x p5.48xlarge, aws us-east-1 use1-az4, spot`."""
+    return f"{rented(what)}, {place_and_kind(what)}"
+
+
+def place_and_kind(what: Machines) -> str:
+    """`aws us-east-1 use1-az4, spot`."""
+    return f"{place(what)}, {kind(what)}"
+
+
+def deadline_at(plan: Plan) -> datetime | None:
+    """The deadline of a plan's job; None without one."""
+    due = plan.job.get("deadline")
+    if due is None:
+        return None
+    return datetime.fromisoformat(due) if isinstance(due, str) else plan.start + timedelta(hours=due)
+
+
+def identity(what: Machines) -> tuple[object, ...]:
+    """What makes two configurations the same: machines, number, place and price."""
+    place_, price_ = (what.provider, what.region, what.zone), (what.price_kind, what.usd_per_node_hour)
+    return (*place_, what.instance_type, what.nodes, *price_)
+
+
+def configuration(what: Machines, *, names_zone: bool = False) -> str:
     """One line for a table: `4 x p5.48xlarge, aws us-east-1, spot`; a slice counts as one machine."""
     where = located(what.region, what.zone if names_zone else None)
     return plain(
@@ -24,12 +58,12 @@ def configuration(what: Rented, *, names_zone: bool = False) -> str:
     )
 
 
-def place(what: Rented) -> str:
+def place(what: Machines) -> str:
     """`aws us-east-1 use1-az4`."""
     return plain(f"{what.provider} {located(what.region, what.zone)}")
 
 
-def kind(what: Rented) -> str:
+def kind(what: Machines) -> str:
     """`on demand`, `spot`, `reserved 1y`."""
     return plain(what.price_kind.replace("_", " "))
 
@@ -51,6 +85,14 @@ def price_estimate(phase: Phase) -> str | None:
     return f"{expected} expected (80 %: {low}-{high}), {observed} on {phase.price_observed_at.date()}"
 
 
-def price(what: Rented) -> str:
+def node_price(what: Machines) -> str:
+    """The price of a node, and of all nodes where they are only rented together."""
+    per_node = usd_per_hour(what.usd_per_node_hour)
+    if (what.slice_hosts or 1) == 1:
+        return f"{per_node} per node-hour"
+    return f"{per_node} per host-hour, {usd_per_hour(what.usd_per_node_hour * what.nodes)} per hour for all"
+
+
+def price(what: Machines) -> str:
     """The price of all machines together: `$22.07/h`."""
     return f"{usd_per_hour(what.usd_per_node_hour * what.nodes)}/h"

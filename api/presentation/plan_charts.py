@@ -1,21 +1,20 @@
 """The two charts of a plan: the cost-time frontier and the schedule."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from gpuplan.api.presentation.charts.drawing import NARROW, WIDE, Axis, Figure, LegendEntry, Size
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.charts.picture import PICTURE, png_of
 from gpuplan.api.presentation.charts.spans import Row, Span, timeline
 from gpuplan.api.presentation.frontier import thinned
-from gpuplan.api.presentation.machine_phrases import place, rented
-from gpuplan.api.presentation.standby import is_standby
+from gpuplan.api.presentation.phrases import deadline_at, offer
 from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.plan import Plan
+from gpuplan.planner.model.shared import Configuration, ContingencyStandby, Phase
 
 #: Tick values of an axis of hours: minutes, hours, days, weeks, months of 30 days, years.
 HOURS = tuple(
@@ -46,14 +45,14 @@ _OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
 _WIDE = 6.0
 
 
-def frontier_figure(plan: JsonObject, links: str | None, sizes: Sequence[Size] = (WIDE, NARROW)) -> Figure | None:
+def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE, NARROW)) -> Figure | None:
     """The Pareto frontier of cost and time; a point links to a plan with its deadline. None without a frontier.
 
     `links` is the prefix of a point's number; None for points without links. Colours stand for vendors, shapes for price
     kinds, the band for costs up to that of 95 % of runs. The plan is a separate point, because it may migrate between
     machines.
     """
-    points = plan.get("frontier") or []
+    points = plan.frontier or ()
     if not points:
         return None
     shown = thinned(points)
@@ -66,22 +65,22 @@ def frontier_figure(plan: JsonObject, links: str | None, sizes: Sequence[Size] =
             _frontier_point(point, None if links is None else f"{links}{number}")
             for point, number in zip(shown, numbers, strict=True)
         ),
-        upper=tuple(float(point["cost_p95_usd"]) for point in shown if "cost_p95_usd" in point),
+        upper=tuple(float(point.cost_p95_usd) for point in shown),
     )
-    hours, cost = plan["hours"]["confident"], plan["cost_usd"]["expected"]
-    first = plan["phases"][0]
+    hours, cost = plan.hours.confident, plan.cost_usd.expected
+    first = plan.phases[0]
     point = Point(
         x=hours,
         y=float(cost),
         title=f"this plan: {usd(cost)} in {duration(hours)}",
         current=True,
-        style=_style(first["accelerator"]),
-        shape=_shape(first["price_kind"]).shape,
+        style=_style(first.accelerator),
+        shape=_shape(first.price_kind).shape,
     )
     mine = Series(name="this plan", kind="points", points=(point,))
-    costs = [float(point["cost_usd"]) for point in shown] + [float(cost)]
+    costs = [float(point.cost_usd) for point in shown] + [float(cost)]
     wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
-    deadline = (plan.get("job") or {}).get("deadline")
+    deadline = plan.job.get("deadline")
     drawing = chart(
         "Cost against time" if links is None else "Cost against time: a point links to a plan with its deadline",
         [trades, mine],
@@ -93,10 +92,10 @@ def frontier_figure(plan: JsonObject, links: str | None, sizes: Sequence[Size] =
     columns = (("time at requested confidence", True), ("expected", True), ("cost", True), ("machines", False))
     rows = tuple(
         (
-            duration(point["hours_confident"]),
-            duration(point["hours"]),
-            usd(point["cost_usd"]),
-            f"{rented(point)}, {place(point)}",
+            duration(point.hours_confident),
+            duration(point.hours),
+            usd(point.cost_usd),
+            offer(point),
         )
         for point in shown
     )
@@ -111,22 +110,22 @@ def frontier_figure(plan: JsonObject, links: str | None, sizes: Sequence[Size] =
     )
 
 
-def frontier_picture(plan: JsonObject) -> bytes | None:
+def frontier_picture(plan: Plan) -> bytes | None:
     """The chart of cost against time as a PNG; None without a frontier."""
     figure = frontier_figure(plan, None, (PICTURE,))
     return None if figure is None else png_of(figure)
 
 
-def _frontier_point(point: Mapping[str, Any], href: str | None) -> Point:
-    shape = _shape(point["price_kind"])
+def _frontier_point(point: Configuration, href: str | None) -> Point:
+    shape = _shape(point.price_kind)
     return Point(
-        x=point["hours_confident"],
-        y=float(point["cost_usd"]),
+        x=point.hours_confident,
+        y=float(point.cost_usd),
         title=_point_title(point),
         href=href,
-        style=_style(point["accelerator"]),
+        style=_style(point.accelerator),
         shape=shape.shape,
-        tags=(_vendor_tag(_vendor(point["accelerator"])), shape.tag),
+        tags=(_vendor_tag(_vendor(point.accelerator)), shape.tag),
     )
 
 
@@ -153,24 +152,22 @@ def _shape(price_kind: str) -> "_KindShape":
     return _ON_DEMAND if kind.is_plain else _BOOKED
 
 
-def _legend(shown: Sequence[Mapping[str, Any]], first: Mapping[str, Any]) -> tuple[LegendEntry, ...]:
+def _legend(shown: Sequence[Configuration], first: Phase) -> tuple[LegendEntry, ...]:
     """Vendors by colour and price kinds by shape, as far as they occur, each a filter; and the ring of the plan."""
-    vendors = dict.fromkeys(_vendor(point["accelerator"]) for point in shown)
-    shapes = dict.fromkeys(_shape(point["price_kind"]) for point in shown)
+    vendors = dict.fromkeys(_vendor(point.accelerator) for point in shown)
+    shapes = dict.fromkeys(_shape(point.price_kind) for point in shown)
     return (
         *(
             LegendEntry(name=vendor, style=_VENDOR_STYLES.get(vendor, _OTHER_VENDOR), filters=_vendor_tag(vendor))
             for vendor in vendors
         ),
         *(LegendEntry(name=one.name, style="line", shape=one.shape, filters=one.tag) for one in shapes),
-        LegendEntry(
-            name="this plan (ringed)", style=_style(first["accelerator"]), shape=_shape(first["price_kind"]).shape
-        ),
+        LegendEntry(name="this plan (ringed)", style=_style(first.accelerator), shape=_shape(first.price_kind).shape),
     )
 
 
-def _point_title(point: Mapping[str, Any]) -> str:
-    return f"{usd(point['cost_usd'])} in {duration(point['hours_confident'])}: {rented(point)}, {place(point)}"
+def _point_title(point: Configuration) -> str:
+    return f"{usd(point.cost_usd)} in {duration(point.hours_confident)}: {offer(point)}"
 
 
 def short_usd(amount: float) -> str:
@@ -181,43 +178,36 @@ def short_usd(amount: float) -> str:
     return f"${amount:.3g}"
 
 
-def phases_figure(plan: JsonObject) -> Figure:
+def phases_figure(plan: Plan) -> Figure:
     """The schedule. Standbys are faint and start when they may take over."""
-    switches = [phase for phase in plan["phases"] if is_standby(phase)]
-    switches += [plan["fallback"]] if plan.get("fallback") else []
-    planned = [phase for phase in plan["phases"] if not is_standby(phase)]
+    switches: list[Phase | ContingencyStandby] = [phase for phase in plan.phases if phase.is_standby]
+    switches += [plan.fallback] if plan.fallback else []
+    planned = [phase for phase in plan.phases if not phase.is_standby]
     rows = [_planned_row(number, phase) for number, phase in enumerate(planned)]
     rows += [_switch_row(number, phase) for number, phase in enumerate(switches, start=len(planned))]
     deadline = deadline_at(plan)
     drawing = timeline("Schedule", [row for row, _ in rows], rules=(deadline,) if deadline else ())
     columns = (("machines", False), ("from", False), ("to", False), ("costs", True))
-    title = "Schedule (UTC)" + (f"; dashed: the deadline, {when(deadline.isoformat())}" if deadline else "")
+    title = "Schedule (UTC)" + (f"; dashed: the deadline, {when(deadline)}" if deadline else "")
     return Figure(title=title, drawing=drawing, columns=columns, rows=tuple(cells for _, cells in rows))
 
 
-def deadline_at(plan: JsonObject) -> datetime | None:
-    """The deadline of a plan's job; None without one."""
-    start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
-    return datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
-
-
-def _planned_row(number: int, phase: JsonObject) -> tuple[Row, tuple[str, ...]]:
+def _planned_row(number: int, phase: Phase) -> tuple[Row, tuple[str, ...]]:
     """A planned phase with its average duration."""
-    began = datetime.fromisoformat(phase["starts_at"])
-    name = f"{rented(phase)}, {place(phase)}"
-    cost = (phase.get("cost_usd") or {}).get("expected")
-    return _spanned(number, name, (began, began + timedelta(hours=phase["hours"])), usd(cost), faint=False)
+    span = phase.starts_at, phase.starts_at + timedelta(hours=phase.hours)
+    return _spanned(number, offer(phase), span, usd(phase.cost_usd.expected), faint=False)
 
 
-def _switch_row(number: int, switch: JsonObject) -> tuple[Row, tuple[str, ...]]:
+def _switch_row(number: int, switch: Phase | ContingencyStandby) -> tuple[Row, tuple[str, ...]]:
     """A standby, from the latest switch time, for the work that may be left then."""
-    began = datetime.fromisoformat(switch["switch_by"])
-    left = 1.0 - (switch.get("switch_share") or 0.0)
-    hours = (switch.get("ready_hours") or 0.0) + left * switch["hours_with_goodput"]
-    name = f"{rented(switch)}, {place(switch)}: standby ({chance(switch['probability'])} of runs)"
-    cost = (switch.get("cost_usd") or {}).get("expected") or switch.get("extra_usd")
-    costs = f"{usd(cost)} on average"
-    return _spanned(number, name, (began, began + timedelta(hours=hours)), costs, faint=True)
+    left = (1.0 - (switch.switch_share or 0.0)) * switch.hours_with_goodput
+    if isinstance(switch, Phase):
+        began, ready, cost = switch.switch_by or switch.starts_at, 0.0, switch.cost_usd.expected
+    else:
+        began, ready, cost = switch.switch_by, switch.ready_hours, switch.extra_usd
+    name = f"{offer(switch)}: standby ({chance(switch.probability)} of runs)"
+    span = began, began + timedelta(hours=ready + left)
+    return _spanned(number, name, span, f"{usd(cost)} on average", faint=True)
 
 
 def _spanned(
@@ -225,12 +215,6 @@ def _spanned(
 ) -> tuple[Row, tuple[str, ...]]:
     began, ended = span
     style = f"s{number % 6 + 1}"
-    cells = name, when(began.isoformat()), when(ended.isoformat()), cost
+    cells = name, when(began), when(ended), cost
     title = f"{name}: {cells[1]} to {cells[2]}, {cost}"
     return Row(name=name, spans=(Span(starts=began, ends=ended, title=title, style=style, faint=faint),)), cells
-
-
-def sorted_rows(rows: Sequence[JsonObject], by: str) -> list[JsonObject]:
-    """Rows by a column's key, the smallest first, or with - before the name the largest first."""
-    name = by.removeprefix("-")
-    return sorted(rows, key=lambda row: row["keys"][name], reverse=by.startswith("-"))

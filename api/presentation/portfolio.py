@@ -1,12 +1,11 @@
 """Sections for a portfolio plan: schedule, jobs left out, optimality and shared resources."""
 
-from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.optimality_phrases import within
+from gpuplan.api.presentation.phrases import place_and_kind, rented
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import duration, number, percent, plain, usd, when
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing, sentences
 from gpuplan.planner.model.portfolio import PortfolioAnswer, PortfolioMeta, PortfolioPlan
-from gpuplan.planner.model.wire import wire
 
 #: Search steps: the keys of `iterations_done` and their descriptions.
 _WORK = {
@@ -24,7 +23,7 @@ def render_portfolio(answer: PortfolioAnswer) -> Sections:
     """All sections of a portfolio plan, most important first."""
     body, meta = answer.portfolio, answer.meta
     parts: list[Block | Heading] = [*_headline(body), *_jobs(body), *_left_out(body), *_certificate(body, meta)]
-    parts += [*_pools(body), *sentences({"warnings": body.warnings, "assumptions": body.assumptions})]
+    parts += [*_pools(body), *sentences(body.warnings, body.assumptions)]
     parts.append(footer(f"prices of snapshot {body.snapshot_id}"))
     return sections_of(*parts)
 
@@ -63,8 +62,8 @@ def _jobs(body: PortfolioPlan) -> list[Block | Heading]:
             plain(job.name),
             when(job.starts_at),
             when(job.finishes_by),
-            rented(wire(job)),
-            place(wire(job)),
+            rented(job),
+            place_and_kind(job),
             usd(job.cost_usd),
         )
         for job in sorted(body.jobs, key=lambda job: (job.starts_at, job.job))

@@ -20,7 +20,6 @@ from gpuplan.planner.model.procurement import (
     UnboughtMachine,
     UnservedForecast,
 )
-from gpuplan.planner.model.wire import wire
 
 
 def render_decision(decision: ProcurementPlan | UnservedForecast) -> Sections:
@@ -40,7 +39,7 @@ def _decided(part: ProcurementPlan) -> Sections:
     parts += [*_bound(part), *_not_purchased(part.not_bought), *_risk(part), *_sensitivity(part)]
     parts += [*_proof(part), *_turned_down(part)]
     parts += [
-        *sentences({"warnings": part.warnings, "assumptions": part.assumptions}),
+        *sentences(part.warnings, part.assumptions),
         footer(f"decision {part.id}, prices of snapshot {part.snapshot_id}"),
     ]
     return sections_of(*parts)
@@ -61,7 +60,7 @@ def _headline(part: ProcurementPlan) -> list[Block | Heading]:
     other = "with what you have and renting" if part.use else "for renting everything"
     instead = f" instead of {usd(without)} {other}" if without is not None and decides else ""
     return [
-        cell(f"{best(wire(part.certificate))} for {plain(part.name)}: {', '.join(actions)}", Tone.GOOD),
+        cell(f"{best(part.certificate)} for {plain(part.name)}: {', '.join(actions)}", Tone.GOOD),
         cell(
             f"{usd(cost.total)} over {number(part.horizon_years)} years at today's value{instead}; "
             f"{usd(part.upfront_usd)} upfront."
@@ -254,7 +253,7 @@ def _proof(part: ProcurementPlan) -> list[Block | Heading]:
         ("lower bound", f"{usd(proof.bound_usd)}, gap {number(float(proof.gap))}"),
         ("proven by", proof.solver),
     ]
-    return [heading(why_nothing(wire(proof))), facts(rows)]
+    return [heading(why_nothing(proof)), facts(rows)]
 
 
 def _turned_down(part: ProcurementPlan | UnservedForecast) -> list[Block | Heading]:

@@ -1,9 +1,9 @@
 """The short answer for an infeasible job: conflicts and the cheapest relaxations."""
 
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
-from gpuplan.api.presentation.phrases import configuration
+from gpuplan.api.presentation.phrases import configuration, job_name
 from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section
-from gpuplan.api.presentation.short_plan import job_name
+from gpuplan.api.presentation.short_plan import NAME_LENGTH
 from gpuplan.api.presentation.text_formatting import duration, plain, usd
 from gpuplan.planner.model.job import MAX_NODES
 from gpuplan.planner.model.plan import Infeasible, Relaxation
@@ -23,7 +23,9 @@ def short_infeasible(answer: Infeasible) -> tuple[Section, ...]:
 
 def _answer(answer: Infeasible) -> Section:
     return section(
-        "answer", "", Headline(text=f"No plan meets the requirements of {job_name(answer.job)}", tone=Tone.BAD)
+        "answer",
+        "",
+        Headline(text=f"No plan meets the requirements of {job_name(answer.job, limit=NAME_LENGTH)}", tone=Tone.BAD),
     )
 
 

@@ -2,20 +2,28 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 from gpuplan.api.presentation.live_capacity import not_learned
 from gpuplan.api.presentation.optimality_phrases import best
-from gpuplan.api.presentation.phrases import Rented, configuration, kind, machines, place, price, price_estimate
+from gpuplan.api.presentation.phrases import (
+    configuration,
+    deadline_at,
+    identity,
+    job_name,
+    kind,
+    machines,
+    place,
+    price,
+    price_estimate,
+)
 from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import CapacityLadder, NextChoice, Phase
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.model.shared import CapacityLadder, Machines, NextChoice, Phase
 
 #: The software stack of most training code; other stacks may need porting.
 USUAL_STACK = "cuda"
@@ -25,7 +33,8 @@ MOST_ALTERNATIVES = 3
 MOST_NEXT = 3
 #: Most actions shown; one line counts the others.
 MOST_ACTIONS = 3
-_NAME_LENGTH = 64
+#: Letters of a job's name in a headline.
+NAME_LENGTH = 64
 _SAME_HOURS = 0.05
 
 
@@ -36,13 +45,16 @@ def short_plan(plan: Plan) -> tuple[Section, ...]:
 
 
 def _answer(plan: Plan) -> Section:
-    cost, hours, proof = plan.cost_usd, plan.hours, wire(plan.certificate)
+    cost, hours = plan.cost_usd, plan.hours
     planned = [phase for phase in plan.phases if not phase.is_standby]
     offers = number(plan.certificate.offers_considered)
     return section(
         "answer",
         "",
-        Headline(text=f"{best(proof)} for {job_name(plan.job)}, from {offers} offers", tone=Tone.GOOD),
+        Headline(
+            text=f"{best(plan.certificate)} for {job_name(plan.job, limit=NAME_LENGTH)}, from {offers} offers",
+            tone=Tone.GOOD,
+        ),
         facts(
             *(row for place_, phase in enumerate(planned) for row in _rent(phase, place_, len(planned))),
             ("cost", f"{usd(cost.expected)} expected, 95 % of runs within {usd(cost.p95)}"),
@@ -50,11 +62,6 @@ def _answer(plan: Plan) -> Section:
             ("deadline", _deadline(plan)),
         ),
     )
-
-
-def job_name(job: JsonObject) -> str:
-    """The name of a job, short enough for a headline."""
-    return plain(job.get("name") or "this job", limit=_NAME_LENGTH)
 
 
 def _rent(phase: Phase, order: int, phases: int) -> list[tuple[str, str]]:
@@ -69,11 +76,10 @@ def _rent(phase: Phase, order: int, phases: int) -> list[tuple[str, str]]:
 
 def _deadline(plan: Plan) -> str | None:
     """The deadline and the probability of meeting it; None without a deadline."""
-    due = plan.job.get("deadline")
+    due = deadline_at(plan)
     if due is None or plan.deadline_probability is None:
         return None
-    moment = datetime.fromisoformat(due) if isinstance(due, str) else plan.start + timedelta(hours=float(due))
-    by, stated = when(moment.isoformat()), chance(plan.deadline_probability)
+    by, stated = when(due), chance(plan.deadline_probability)
     if not _is_spot_without_waits(plan):
         return f"{by}, met with a probability of {stated}"
     # In words that fit a line; the assumptions say more.
@@ -106,7 +112,7 @@ def _next(plan: Plan) -> Section:
         lines[-1] += f", only from {when(ladder.last_choice_by.isoformat())}"
     if not lines and ladder.chance < 1.0:
         lines.append("if not, no other machines meet the requirements that late")
-    if missing := not_learned({"live_capacity": wire(plan.live_capacity)}):
+    if missing := not_learned(plan.live_capacity):
         others = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
         lines.append(f"not learned, so modelled: {missing[0]}{others}")
     return section("next", title, notes(lines))
@@ -134,7 +140,7 @@ def _step(choice: NextChoice, names_zone: bool) -> str:
 def _chance(ladder: CapacityLadder) -> str:
     """`0.42, modelled`, or `0.42, live 2026-11-27 12:00 UTC`."""
     source = ladder.chance_source
-    by = "modelled" if source is None else f"live {when(source.asked_at.isoformat())}"
+    by = "modelled" if source is None else f"live {when(source.asked_at)}"
     return f"{_two_decimals(ladder.chance, is_live=source is not None)}, {by}"
 
 
@@ -160,9 +166,9 @@ def _behind(plan: Plan) -> Section:
     return section(key, title, notes(["Plan the rest again: gpuplan replan JOB.yaml --done SHARE"]))
 
 
-def _switch(to: Rented, by: datetime, share: float | None) -> str:
+def _switch(to: Machines, by: datetime, share: float | None) -> str:
     saved = "enough" if share is None else percent(share)
-    return f"Below {saved} done by {when(by.isoformat())}, switch to {configuration(to)}."
+    return f"Below {saved} done by {when(by)}, switch to {configuration(to)}."
 
 
 def _alternatives(plan: Plan) -> Section:
@@ -199,13 +205,13 @@ def different_alternatives(plan: Plan, most: int | None = None) -> list[tuple[st
     At most `most`, by default three, and fewer beside a ladder.
     """
     most = MOST_ALTERNATIVES - ladder_lines(plan) // 2 if most is None else most
-    planned = {_configuration(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
+    planned = {identity(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
     chosen: dict[object, tuple[list[str], Alternative]] = {}
     for label, alternative in _kinds(plan):
-        if alternative is not None and (key := _configuration(alternative)) not in planned:
+        if alternative is not None and (key := identity(alternative)) not in planned:
             chosen.setdefault(key, ([], alternative))[0].append(label)
     for label, alternative in _others(plan):
-        if alternative is not None and (key := _configuration(alternative)) not in planned and len(chosen) < most:
+        if alternative is not None and (key := identity(alternative)) not in planned and len(chosen) < most:
             chosen.setdefault(key, ([label], alternative))
     return [(", ".join(labels), alternative) for labels, alternative in [*chosen.values()][:most]]
 
@@ -243,18 +249,6 @@ def _cheapest(plan: Plan, wanted: Callable[[Alternative], bool]) -> Alternative 
         (alternative for alternative in _within(plan) if wanted(alternative)),
         key=lambda alternative: alternative.cost_usd,
         default=None,
-    )
-
-
-def _configuration(rented: Rented) -> tuple[object, ...]:
-    return (
-        rented.provider,
-        rented.region,
-        rented.zone,
-        rented.instance_type,
-        rented.nodes,
-        rented.price_kind,
-        rented.usd_per_node_hour,
     )
 
 

@@ -110,6 +110,12 @@ def located(region: str, zone: str | None) -> str:
     return plain(zone if zone.startswith(region) else f"{region} {zone}")
 
 
+def offer_place(offer: Mapping[str, Any]) -> str:
+    """`aws us-east-1 use1-az4, spot` of an offer in a stored report, by provider, region, zone and price_kind."""
+    place = f"{offer['provider']} {located(offer['region'], offer['zone'])}"
+    return plain(f"{place}, {offer['price_kind'].replace('_', ' ')}")
+
+
 def layout(parts: Mapping[str, Any] | None) -> str:
     """A layout as one phrase: `data 32, tensor 2, ZeRO-3, micro-batch 2, full checkpointing`."""
     if not parts:

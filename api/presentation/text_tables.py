@@ -1,7 +1,6 @@
 """Builds blocks from values of any kind, with texts cleaned to single lines; and lines of long listings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpuplan.api.presentation.sections import Bar, Chart, Column, Facts, Heading, Headline, Notes, Sentence, Table, Tone
 from gpuplan.api.presentation.text_formatting import plain
@@ -43,14 +42,18 @@ def bullets(sentences: Iterable[object], tone: Tone = Tone.PLAIN) -> list[Notes]
     return [Notes(sentences=texts, tone=tone)] if texts else []
 
 
-def sentences(answer: Mapping[str, Any]) -> list[Notes | Heading]:
-    """Doubts, assumptions and warnings as sentences."""
+def sentences(
+    warnings: Iterable[str], assumptions: Iterable[str] = (), doubts: Iterable[str] = ()
+) -> list[Notes | Heading]:
+    """Doubts, warnings and assumptions as sections, where there are any."""
     parts: list[Notes | Heading] = []
-    if answer.get("doubts"):
-        parts += [heading("Largest doubts about the hours", "assumptions"), *bullets(answer["doubts"])]
-    for title, style in (("warnings", Tone.WARNING), ("assumptions", Tone.PLAIN)):
-        if answer.get(title):
-            parts += [heading(title.capitalize(), title), *bullets(answer[title], style)]
+    for title, key, texts, tone in (
+        ("Largest doubts about the hours", "assumptions", doubts, Tone.PLAIN),
+        ("Warnings", "warnings", warnings, Tone.WARNING),
+        ("Assumptions", "assumptions", assumptions, Tone.PLAIN),
+    ):
+        if notes := bullets(texts, tone):
+            parts += [heading(title, key), *notes]
     return parts
 
 

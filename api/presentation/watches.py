@@ -140,7 +140,7 @@ def last_reported(watch: Part) -> str:
         return in_one_line(part, watch["capacity"])
     if part["outcome"] == "planned":
         return f"{usd(part['cost_usd'])} on {part['choice']}"
-    return f"no plan ({conflicts_in_short(part)})"
+    return f"no plan ({conflicts_in_short(part['conflicts'], part.get('searched_nodes'))})"
 
 
 def _state(part: Part) -> str:

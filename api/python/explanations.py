@@ -1,11 +1,11 @@
 """The answer of `gpuplan.why`."""
 
-from copy import deepcopy
-
 from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.python.cards import card
 from gpuplan.api.python.texts import whole_text
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.wire import wire
 
 
 class Explanation:
@@ -13,28 +13,29 @@ class Explanation:
 
     __slots__ = ("_answer",)
 
-    def __init__(self, answer: JsonObject) -> None:
+    def __init__(self, answer: WhyAnswer) -> None:
         self._answer = answer
 
     @property
     def is_feasible(self) -> bool:
         """Whether the job has a plan."""
-        return bool(self._answer["outcome"] == "explained")
+        return self._answer.outcome == "explained"
 
     @property
     def summary(self) -> tuple[str, ...]:
         """The explanation in sentences."""
-        return tuple(self._answer["why"]["summary"])
+        return self._answer.why.summary
 
     @property
     def why(self) -> JsonObject:
         """Every part of the explanation: `plan`, `about`, `requirements`, `steps`, `frontier` and more."""
-        why: JsonObject = self.to_dict()["why"]
+        why: JsonObject = wire(self._answer.why)
         return why
 
     def to_dict(self) -> JsonObject:
         """The whole answer as `gpuplan why --json` prints it."""
-        return deepcopy(self._answer)
+        document: JsonObject = wire(self._answer)
+        return document
 
     def __repr__(self) -> str:
         return whole_text(self._sections())

@@ -1,7 +1,7 @@
 """The request to replan a running job: the job or its plan, its progress, and its machines."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -25,6 +25,8 @@ from gpuplan.catalog.parsing.place_names import ProviderField
 from gpuplan.catalog.parsing.quantities import count, hours, shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Phase
 from gpuplan.planner.replan.running_job import Amount, On, Speed, UnderWay
 
 _DONE = "write the work done as 0.4, 40%, `120B tokens` or `30000 steps`"
@@ -160,7 +162,7 @@ def read_replan(document: JsonObject) -> ReplanDocument:
     return asked
 
 
-def under_way(asked: ReplanDocument, planned: JsonObject | None, *, now: datetime) -> tuple[TrainingJob, UnderWay]:
+def under_way(asked: ReplanDocument, planned: PlanAnswer | None, *, now: datetime) -> tuple[TrainingJob, UnderWay]:
     """The job as of its start, and its progress; `planned` is the answer saved under `plan`.
 
     Raises `UnusableInput` at `job`, `since`, `plan` or under `running`.
@@ -172,7 +174,7 @@ def under_way(asked: ReplanDocument, planned: JsonObject | None, *, now: datetim
         on, up_hours = None if given.on is None else given.on.on(), given.up_hours
     else:
         plan = _plan(planned, asked.plan)
-        job = _job(read_as(JobDocument, planned_job(plan["job"])), asked, at)
+        job = _job(read_as(JobDocument, planned_job(plan.job)), asked, at)
         on, up_hours = _phase(plan, asked, job, at)
     return job, UnderWay(
         now=at,
@@ -208,17 +210,16 @@ def _job(document: JobDocument | None, asked: ReplanDocument, now: datetime) -> 
         raise error.under("job") from None
 
 
-def _plan(answer: JsonObject, plan_id: str | None) -> JsonObject:
-    if answer["outcome"] != "planned":
+def _plan(answer: PlanAnswer, plan_id: str | None) -> Plan:
+    if not isinstance(answer, PlannedAnswer):
         message = f"{shown(plan_id)} is infeasible, so none of its machines runs; give the job instead"
         raise UnusableInput.at("plan", message=message)
-    plan: JsonObject = answer["plan"]
-    return plan
+    return answer.plan
 
 
-def _phase(plan: JsonObject, asked: ReplanDocument, job: TrainingJob, now: datetime) -> tuple[On, float | None]:
+def _phase(plan: Plan, asked: ReplanDocument, job: TrainingJob, now: datetime) -> tuple[On, float | None]:
     """The machines of the running phase, and their hours since start if it began as planned."""
-    phases, given = plan["phases"], asked.running
+    phases, given = plan.phases, asked.running
     if given.phase is not None and given.phase > len(phases):
         raise UnusableInput.at("running", "phase", message=f"{given.phase} is not accepted; the plan has {len(phases)}")
     number = _by_share(phases, given) if given.phase is None else given.phase - 1
@@ -226,17 +227,17 @@ def _phase(plan: JsonObject, asked: ReplanDocument, job: TrainingJob, now: datet
     if given.on is not None:
         return given.on.on(), given.up_hours
     names = ("instance_type", "nodes", "provider", "region", "zone", "price_kind")
-    on = On(**{name: phase[name] for name in names})
+    on = On(**{name: getattr(phase, name) for name in names})
     if given.up_hours is not None or not number or job.start is None:
         return on, given.up_hours
-    begun = (datetime.fromisoformat(phase["starts_at"]) - datetime.fromisoformat(plan["start"])).total_seconds() / 3600
+    begun = (phase.starts_at - plan.start).total_seconds() / 3600
     elapsed = (now - job.start).total_seconds() / 3600
     return on, max(0.0, elapsed - begun)
 
 
-def _by_share(phases: list[JsonObject], given: RunningDocument) -> int:
+def _by_share(phases: Sequence[Phase], given: RunningDocument) -> int:
     """The planned phase in which this share is done."""
-    planned = [i for i, phase in enumerate(phases) if phase.get("role", "planned") == "planned"]
+    planned = [i for i, phase in enumerate(phases) if not phase.is_standby]
     if len(planned) == 1:
         return planned[0]
     if given.done.unit != "share":
@@ -244,7 +245,7 @@ def _by_share(phases: list[JsonObject], given: RunningDocument) -> int:
         raise UnusableInput(Fault(("running", "phase"), message))
     passed = 0.0
     for i in planned:
-        passed += float(phases[i].get("share", 1.0))
+        passed += phases[i].share
         if given.done.value < passed - 1e-9:
             return i
     return planned[-1]

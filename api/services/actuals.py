@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.api.security.authorization import record, viewer
-from gpuplan.api.services.plans import saved_plan
+from gpuplan.api.services.plans import saved_document
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 
 
@@ -28,7 +28,7 @@ class ActualsService:
     def listed(self, plan_id: str | None = None) -> Actuals:
         """Reports on a plan, or on all plans that the requester may read, and the corrections learned from all reports."""
         if plan_id is not None:
-            saved_plan(self._context, plan_id)
+            saved_document(self._context, plan_id)
         from gpuplan.api.services.run_actuals import listed
 
         return listed(self._context.store, plan_id, viewer=viewer(), learning=self._context.settings.learning == "on")

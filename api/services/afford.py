@@ -11,7 +11,8 @@ from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import answer_plan
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
 from gpuplan.planner.model.afford import AffordableModel, AffordAnswer, Law, LawLoss
-from gpuplan.planner.model.shared import Machines
+from gpuplan.planner.model.plan import PlannedAnswer
+from gpuplan.planner.model.shared import Machines, Phase
 from gpuplan.planner.scaling.affordable_models import Affordable, Priced, Search
 from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
 from gpuplan.planner.scaling.loss_laws import LAWS, MOST_FITTED_PARAMETERS, MOST_FITTED_TOKENS, LossLaw
@@ -50,9 +51,9 @@ def answer_afford(context: ServiceContext, document: Document, *, now: datetime)
 
     def price(model: DenseModel, tokens: float) -> Priced | None:
         answer = answer_plan(context, _without_moves(job_of(model, tokens)), frontier=False, snapshot=None, now=now)
-        if answer["outcome"] != "planned":
+        if not isinstance(answer, PlannedAnswer):
             return None
-        return Priced(tokens=tokens, cost_usd=float(answer["plan"]["cost_usd"]["expected"]), answer=answer["plan"])
+        return Priced(tokens=tokens, cost_usd=float(answer.plan.cost_usd.expected), plan=answer.plan)
 
     search = Search(price=price, budget_usd=asked.budget_usd, most_tokens=asked.tokens or inf)
     preferred = search.run()
@@ -92,7 +93,7 @@ def _law(law: LossLaw, best: Affordable | None) -> Law:
 def _model(one: Affordable, search: Search, preferred: Mapping[LossLaw, int], job: Document) -> AffordableModel:
     bests = {law: search.at(rung) for law, rung in preferred.items()}
     smallest = min((best.model.parameters for best in bests.values() if best is not None), default=0)
-    plan = one.priced.answer
+    plan = one.priced.plan
     return AffordableModel(
         parameters=one.model.parameters,
         layers=one.model.layers,
@@ -112,16 +113,15 @@ def _model(one: Affordable, search: Search, preferred: Mapping[LossLaw, int], jo
         preferred_by=tuple(law.name for law, best in bests.items() if best is one),
         over_trained=one.model.parameters < smallest,
         extrapolated=one.model.parameters > MOST_FITTED_PARAMETERS or one.priced.tokens > MOST_FITTED_TOKENS,
-        cost_usd=Decimal(plan["cost_usd"]["expected"]),
-        hours=plan["hours"]["expected"],
-        machines=tuple(_machines(phase) for phase in plan["phases"]),
+        cost_usd=plan.cost_usd.expected,
+        hours=plan.hours.expected,
+        machines=tuple(_machines(phase) for phase in plan.phases),
         job=job | {"budget_usd": search.budget_usd},
     )
 
 
-def _machines(phase: Document) -> Machines:
-    values = {name: phase[name] for name in _OF_MACHINES}
-    return Machines(**values | {"usd_per_node_hour": Decimal(phase["usd_per_node_hour"])})
+def _machines(phase: Phase) -> Machines:
+    return Machines(**{name: getattr(phase, name) for name in _OF_MACHINES})
 
 
 #: Tokens per parameter below which no run of the laws was.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from gpuplan.api.jobs.planning_processes.question_limits import OutOfMemory, ProcessEnded
 from gpuplan.api.security.authorization import charge, counting, record, refuse_used_up, uncounted
-from gpuplan.api.services.service_context import Document, ServiceContext, body_of
+from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.time_limit import OutOfTime
 
@@ -21,11 +21,6 @@ class AuditEntry:
 
     subject: str = ""
     outcome: str = "answered"
-
-    def describe(self, answer: Document, *, subject: str = "") -> None:
-        """Take outcome and subject from an answer. The subject is the id of its plan, unless given."""
-        self.subject = subject or str(body_of(answer).get("id", ""))
-        self.outcome = answer["outcome"]
 
 
 class Audited:

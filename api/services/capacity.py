@@ -19,6 +19,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.document_fields import choose
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityMeta, CapacityReport, NotLearned
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer
 
 
 class CapacityService:
@@ -145,26 +146,26 @@ def _code(refused: str, provider: str) -> str:
         raise UnusableInput.at("refused", message=f"{error}; other errors are no lack of machines") from None
 
 
-def planned_candidates(answer: Document) -> list[Candidate]:
+def planned_candidates(answer: PlanAnswer) -> list[Candidate]:
     """The rented machines of a plan, of its capacity ladder and of its alternatives, in this order.
 
     Raises `UnusableInput` for an answer without a plan.
     """
-    plan = answer.get("plan")
-    if plan is None:
+    if isinstance(answer, InfeasibleAnswer):
         raise UnusableInput.at("job", message="no plan meets the job's requirements; gpuplan plan says why")
-    choices = (plan.get("capacity_ladder") or {}).get("next_choices", ())
-    rented = [*plan["phases"], *choices, *plan.get("alternatives", ())]
+    plan = answer.plan
+    choices = () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices
+    rented = [*plan.phases, *choices, *plan.alternatives]
     return list(
         dict.fromkeys(
             Candidate(
-                provider=row["provider"],
-                instance_type=row["instance_type"],
-                region=row["region"],
-                nodes=row["nodes"],
-                kind=row["price_kind"],
+                provider=row.provider,
+                instance_type=row.instance_type,
+                region=row.region,
+                nodes=row.nodes,
+                kind=row.price_kind,
             )
             for row in rented
-            if not price_kinds()[row["price_kind"]].owned
+            if not price_kinds()[row.price_kind].owned
         )
     )

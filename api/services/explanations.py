@@ -7,7 +7,7 @@ from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.model.explanation import WhyAnswer
 
 
 class ExplanationService:
@@ -17,19 +17,19 @@ class ExplanationService:
         """Work out explanations by `planner`, each counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
-        """Why the plan of `{"job": ..., "not": ...}` is what it is: `{"outcome": "explained", "why": ..., "meta": ...}`.
+    def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> WhyAnswer:
+        """Why the plan of `{"job": ..., "not": ...}` is what it is.
 
         `not` asks why something was not chosen, `with` what having something is worth. The outcome is `infeasible` for
         a job without a plan.
         """
         with self._audited.question("why") as entry:
             answer = self._planner.call(answer_why, document, snapshot=snapshot, now=now or datetime.now(UTC))
-            entry.describe(answer)
+            entry.outcome = answer.outcome
         return answer
 
 
-def answer_why(context: ServiceContext, question: Document, *, snapshot: str | None, now: datetime) -> Document:
+def answer_why(context: ServiceContext, question: Document, *, snapshot: str | None, now: datetime) -> WhyAnswer:
     """Work out the answer of `ExplanationService.why`; write nothing."""
     from gpuplan.api.schemas.job import canonical
     from gpuplan.api.schemas.why import parse_why
@@ -37,7 +37,6 @@ def answer_why(context: ServiceContext, question: Document, *, snapshot: str | N
     began = time.perf_counter()
     job, not_, with_ = parse_why(question, now=now)
     from gpuplan.planner.cost.spend_commitments import with_spending
-    from gpuplan.planner.model.explanation import WhyAnswer
     from gpuplan.planner.why.explanation import why
     from gpuplan.planner.why.explanation_document import why_answer
 
@@ -52,11 +51,8 @@ def answer_why(context: ServiceContext, question: Document, *, snapshot: str | N
         with_=with_,
     )
     answer = why_answer(explanation, canonical(job), version=gpuplan_version())
-    document: Document = wire(
-        WhyAnswer(
-            outcome="explained" if answer.infeasible is None else "infeasible",
-            why=answer,
-            meta=answer_meta(columns, now, began),
-        )
+    return WhyAnswer(
+        outcome="explained" if answer.infeasible is None else "infeasible",
+        why=answer,
+        meta=answer_meta(columns, now, began),
     )
-    return document

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,15 @@ from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.capacity_candidates import Candidate
 from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.planner_calls import PlannerCalls
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id, body_of, meta
+from gpuplan.api.services.service_context import Document, ServiceContext, an_id, answer_meta
 from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
 from gpuplan.catalog.store.saved_answers import SavedPlan, as_json
+from gpuplan.planner.model.plan import InfeasibleAnswer, Plan, PlanAnswer, PlanMeta, PlannedAnswer
 from gpuplan.planner.model.settings import PRICES, PlannerSettings
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.catalog.snapshots.offer_columns import Columns
@@ -47,12 +49,11 @@ class PlanService:
         now: datetime | None = None,
         save: bool = True,
         source: str | None = None,
-    ) -> Document:
+    ) -> PlanAnswer:
         """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
 
         `prices` is expected or as-observed; the settings' own unless given. With `live` the clouds are asked how likely the
-        machines are obtained; None means what the environment says. `source` is what the job was read from. The answer
-        is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        machines are obtained; None means what the environment says. `source` is what the job was read from.
         """
         asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live, source=source)
         now = now or datetime.now(UTC)
@@ -76,16 +77,16 @@ class PlanService:
         asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
         return self._plan_and_save(asked, now or datetime.now(UTC))[1]
 
-    def _plan_and_save(self, asked: "_Asked", now: datetime) -> tuple[Document, str]:
+    def _plan_and_save(self, asked: "_Asked", now: datetime) -> tuple[PlanAnswer, str]:
         with self._audited.failures("plan"):
             answer = self._answer(asked, now)
         with stage("store"):
-            text = as_json(answer)
+            text = as_json(wire(answer))
             self.save(answer, now, text=text)
         plan_made(answer)
         return answer, text
 
-    def _answer(self, asked: "_Asked", now: datetime) -> Document:
+    def _answer(self, asked: "_Asked", now: datetime) -> PlanAnswer:
         """The answer; the clouds are asked about the machines of the plan that is made without them."""
         capacity = None
         if self._context.environment.asks_live() if asked.live is None else asked.live:
@@ -107,7 +108,7 @@ class PlanService:
 
     def save(
         self,
-        answer: Document,
+        answer: PlanAnswer,
         now: datetime,
         *,
         text: str | None = None,
@@ -118,23 +119,27 @@ class PlanService:
         `text` is the answer as JSON, if that is already written. The plan belongs to `owners`, by default to the
         current requester.
         """
-        body = body_of(answer)
+        body = answer.body
         clock = datetime.now(UTC)
-        charged = charge("plan", body["id"], clock, outcome=answer["outcome"])
+        charged = charge("plan", body.id, clock, outcome=answer.outcome)
         with counting(clock):
             self._context.store.save_plan(
-                body["id"],
-                body["snapshot_id"],
-                body["job"],
-                text or answer,
+                body.id,
+                body.snapshot_id,
+                body.job,
+                text or as_json(wire(answer)),
                 now,
                 charge=charged,
                 owners=(owner(),) if owners is None else owners,
             )
 
-    def saved(self, plan_id: str) -> Document:
+    def saved(self, plan_id: str) -> PlanAnswer:
         """The answer saved under `plan_id`. Raises `NotStored` if the requester may read no such plan."""
         return saved_plan(self._context, plan_id)
+
+    def saved_document(self, plan_id: str) -> Document:
+        """The same as it is stored: an older release may have written it. Raises `NotStored`."""
+        return saved_document(self._context, plan_id)
 
     def recent(self, most: int) -> tuple[SavedPlan, ...]:
         """The plans that the requester may read, the newest first, at most so many."""
@@ -182,7 +187,7 @@ def answer_plan(
     prices: str | None = None,
     source: str | None = None,
     capacity: CapacityAnswers | None = None,
-) -> Document:
+) -> PlanAnswer:
     """Work out the answer of `PlanService.plan`, with these answers of the clouds; write nothing."""
     from gpuplan.api.schemas.job import canonical, parse_job
 
@@ -192,15 +197,21 @@ def answer_plan(
     # Imported only now, so that a job with faults is refused without waiting for the planner's libraries.
     from gpuplan.planner.model.outcome import Planned
     from gpuplan.planner.serialization.inventory_id import inventory_id
-    from gpuplan.planner.serialization.plan_document import document as as_document
+    from gpuplan.planner.serialization.plan_document import answer_body
 
     outcome, columns = _outcome(context, job, snapshot=snapshot, prices=prices, frontier=frontier, capacity=capacity)
     context.last_job = document
     inventory = inventory_id(context.owned)
-    answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
-    solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
-    about = {"solver_milliseconds": solver} | ({} if source is None else {"source": source})
-    return answer | {"meta": meta(answer, columns, now, began) | about}
+    body = answer_body(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
+    oldest = min((phase.price_observed_at for phase in body.phases), default=None) if isinstance(body, Plan) else None
+    meta = PlanMeta(
+        **asdict(answer_meta(columns, now, began, oldest_price=oldest)),
+        solver_milliseconds=outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None,
+        source=source,
+    )
+    if isinstance(body, Plan):
+        return PlannedAnswer(outcome="planned", plan=body, meta=meta)
+    return InfeasibleAnswer(outcome="infeasible", infeasible=body, meta=meta)
 
 
 def _outcome(
@@ -240,6 +251,13 @@ def _at_prices(settings: PlannerSettings, prices: str | None) -> PlannerSettings
     return replace(settings, prices=prices)
 
 
-def saved_plan(context: ServiceContext, plan_id: str) -> Document:
+def saved_plan(context: ServiceContext, plan_id: str) -> PlanAnswer:
     """The answer saved under `plan_id`. Raises `NotStored` if the requester may read no such plan."""
+    from gpuplan.api.schemas.answers import read_answer
+
+    return read_answer(saved_document(context, plan_id))
+
+
+def saved_document(context: ServiceContext, plan_id: str) -> Document:
+    """The answer as it is stored. Raises `NotStored` if the requester may read no such plan."""
     return context.store.plan(an_id(plan_id, "plan"), viewer()).outcome

@@ -7,7 +7,8 @@ from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import saved_plan
-from gpuplan.api.services.service_context import Document, ServiceContext, meta
+from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
+from gpuplan.planner.model.replan import ReplanAnswer
 
 
 class ReplanService:
@@ -17,18 +18,18 @@ class ReplanService:
         """Work out decisions by `planner`, each counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def replan(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
-        """What to do with a running job: `{"outcome": "replanned" | "infeasible", "replan": ..., "meta": ...}`.
+    def replan(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> ReplanAnswer:
+        """What to do with a running job.
 
         The question is `{"job": ... or "plan": id, "running": {...}}`. Raises `NotStored` for no such plan.
         """
         with self._audited.question("replan") as entry:
             answer = self._planner.call(answer_replan, document, snapshot=snapshot, now=now or datetime.now(UTC))
-            entry.describe(answer)
+            entry.outcome = answer.outcome
         return answer
 
 
-def answer_replan(context: ServiceContext, document: Document, *, snapshot: str | None, now: datetime) -> Document:
+def answer_replan(context: ServiceContext, document: Document, *, snapshot: str | None, now: datetime) -> ReplanAnswer:
     """Work out the answer of `ReplanService.replan`; write nothing."""
     from gpuplan.api.schemas.job import canonical
     from gpuplan.api.schemas.replan import read_replan, under_way
@@ -39,7 +40,7 @@ def answer_replan(context: ServiceContext, document: Document, *, snapshot: str 
     job, running = under_way(question, planned, now=now)
     from gpuplan.planner.cost.spend_commitments import with_spending
     from gpuplan.planner.replan.replan_decision import replan
-    from gpuplan.planner.replan.replan_document import replan_document
+    from gpuplan.planner.replan.replan_document import replan_body
 
     columns = context.columns(snapshot)
     measured = running.rate is not None or running.hours is not None
@@ -52,5 +53,9 @@ def answer_replan(context: ServiceContext, document: Document, *, snapshot: str 
         # A measurement in the question replaces earlier reports on the same run.
         past_runs=context.past_runs(besides=question.plan if measured else None),
     )
-    answer: Document = replan_document(decision, canonical(job), version=gpuplan_version())
-    return answer | {"meta": meta(answer, columns, now, began)}
+    body = replan_body(decision, canonical(job), version=gpuplan_version())
+    return ReplanAnswer(
+        outcome="infeasible" if body.best is None else "replanned",
+        replan=body,
+        meta=answer_meta(columns, now, began),
+    )

@@ -8,6 +8,7 @@ from datetime import datetime
 from gpuplan.api.schemas.actual_reports import Actual as ReportedActual
 from gpuplan.api.schemas.actual_reports import Actuals, ListedActual, TaskCorrection
 from gpuplan.api.schemas.actuals import FIGURES, ActualsDocument, Planned, check_against, read_actuals, share_done
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -16,6 +17,8 @@ from gpuplan.catalog.store.ownership import Viewer
 from gpuplan.catalog.store.saved_answers import SavedPlan
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.stored_actuals import Actual
+from gpuplan.planner.model.plan import InfeasibleAnswer
+from gpuplan.planner.model.shared import Phase
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.run_comparison import (
     Expected,
@@ -36,10 +39,11 @@ def report(store: Store, saved: SavedPlan, document: JsonObject, now: datetime) 
     Raises `UnusableInput` for what cannot be a report on this plan; nothing is stored then.
     """
     given = read_actuals(document)
-    if saved.outcome["outcome"] != "planned":
+    answer = read_answer(saved.outcome)
+    if isinstance(answer, InfeasibleAnswer):
         raise UnusableInput.at("plan", message="no machine was found for that job, so nothing of it can have run")
-    plan = saved.outcome["plan"]
-    moves = [phase for phase in plan["phases"] if phase.get("role") != "standby"]
+    plan = answer.plan
+    moves = [phase for phase in plan.phases if not phase.is_standby]
     if len(moves) > 1:
         raise UnusableInput.at(
             "plan",
@@ -48,7 +52,7 @@ def report(store: Store, saved: SavedPlan, document: JsonObject, now: datetime) 
         )
     work = _work_of(saved)
     expected = expected_of(plan, work)
-    planned = _planned(saved.id, plan["phases"][0], expected, share_done(given))
+    planned = _planned(saved.id, plan.phases[0], expected, share_done(given))
     check_against(given, planned)
     return shown(store.save_actual(_actual(planned, work.task, expected, given, now)))
 
@@ -62,15 +66,15 @@ def _work_of(saved: SavedPlan) -> Work:
         raise error.under("plan", "job") from None
 
 
-def _planned(plan_id: str, phase: JsonObject, expected: Expected, share: float) -> Planned:
-    name = phase["accelerator"]
+def _planned(plan_id: str, phase: Phase, expected: Expected, share: float) -> Planned:
+    name = phase.accelerator
     # A node with part of a card has that part of its memory; the plan gives what it can use of it.
-    part = min(1.0, float(phase["accelerators_per_node"]))
+    part = min(1.0, phase.accelerators_per_node)
     whole = accelerators()[name].device_memory_mib / 1024 * part if name in accelerators() else 0.0
     return Planned(
         plan_id=plan_id,
         accelerator=name,
-        device_memory_gib=max(whole, float(phase["capacity_gib_per_accelerator"])),
+        device_memory_gib=max(whole, phase.capacity_gib_per_accelerator),
         unit=expected.unit,
         units_total=expected.units_total,
         predicted={

@@ -21,7 +21,6 @@ from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.model.shared import Meta
-from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 
 if TYPE_CHECKING:
@@ -166,33 +165,12 @@ def an_id(text: str, what: str) -> str:
     return text
 
 
-def body_of(answer: Document) -> Document:
-    """The plan, or the infeasible part, of an answer; empty for an answer with neither."""
-    body: Document = answer.get("plan") or answer.get("infeasible") or {}
-    return body
-
-
-def meta(outcome: Document, columns: Columns, now: datetime, began: float) -> Document:
+def answer_meta(columns: Columns, now: datetime, began: float, *, oldest_price: datetime | None = None) -> Meta:
     """The part of an answer that depends on the clock: creation time, duration and age of the prices."""
-    observed_at = [
-        phase["price_observed_at"] for phase in body_of(outcome).get("phases", ()) if phase.get("price_observed_at")
-    ]
-    oldest = min((datetime.fromisoformat(text) for text in observed_at), default=None)
-    return {
-        "created_at": wire(now),
-        "milliseconds": round((time.perf_counter() - began) * 1e3, 3),
-        "price_age_days": days_between(now, oldest) if oldest else None,
-        "snapshot_age_days": days_between(now, columns.observed_at),
-        "version": gpuplan_version(),
-    }
-
-
-def answer_meta(columns: Columns, now: datetime, began: float) -> Meta:
-    """`meta` of an answer that is no plan, and so has no price of its own."""
     return Meta(
         created_at=now,
         milliseconds=round((time.perf_counter() - began) * 1e3, 3),
-        price_age_days=None,
+        price_age_days=None if oldest_price is None else days_between(now, oldest_price),
         snapshot_age_days=days_between(now, columns.observed_at),
         version=gpuplan_version(),
     )

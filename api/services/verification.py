@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
-from gpuplan.api.services.service_context import Document, ServiceContext, body_of
+from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -31,7 +31,8 @@ class VerificationService:
         """
         with self._audited.question("verify") as entry:
             answer: VerificationAnswer = self._planner.call(answer_verify, document, now=now)
-            entry.outcome, entry.subject = answer.outcome, str(body_of(document).get("id", ""))
+            body = document.get("plan") or document.get("infeasible") or {}
+            entry.outcome, entry.subject = answer.outcome, str(body.get("id", ""))
         return answer
 
     def check(self, document: Document) -> None:

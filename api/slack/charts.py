@@ -2,9 +2,8 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request
@@ -16,10 +15,10 @@ from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.presentation.plan_charts import frontier_picture
 from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.security.authorization import Requester, acting_as
-from gpuplan.api.services.service_context import body_of
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.workspaces import identity_of
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer, PlannedAnswer
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -49,19 +48,19 @@ def chart_url(settings: SlackSettings, plan_id: str, workspace: str, now: dateti
     return f"{settings.page_url.rstrip('/')}{path}?{urlencode(query)}"
 
 
-def chart_text(plan: Mapping[str, Any]) -> str:
+def chart_text(answer: PlanAnswer) -> str:
     """What a chart shows, for readers without pictures; empty for a plan without one."""
-    points = plan.get("frontier") or ()
-    if not points:
+    if isinstance(answer, InfeasibleAnswer) or not (points := answer.plan.frontier):
         return ""
-    ends = [f"{usd(point['cost_usd'])} in {duration(point['hours_confident'])}" for point in (points[0], points[-1])]
-    mine = f"this plan: {usd(plan['cost_usd']['expected'])} in {duration(plan['hours']['confident'])}"
+    ends = [f"{usd(point.cost_usd)} in {duration(point.hours_confident)}" for point in (points[0], points[-1])]
+    mine = f"this plan: {usd(answer.plan.cost_usd.expected)} in {duration(answer.plan.hours.confident)}"
     return f"Chart of cost against time: {number(len(points))} choices from {ends[0]} to {ends[1]}; {mine}"
 
 
 def drawn(gpuplan: "Services", plan_id: str) -> bytes:
     """The PNG of a saved plan's chart. Raises `NotStored` for a plan without one, or that the requester may not read."""
-    picture = frontier_picture(body_of(gpuplan.plans.saved(plan_id)))
+    answer = gpuplan.plans.saved(plan_id)
+    picture = frontier_picture(answer.plan) if isinstance(answer, PlannedAnswer) else None
     if picture is None:
         raise NotStored.at("plan", message=f"{plan_id} has no chart")
     return picture

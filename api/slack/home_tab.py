@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gpuplan.api.presentation.machine_phrases import machines, place
+from gpuplan.api.presentation.phrases import job_name, machines, place_and_kind
 from gpuplan.api.presentation.text_formatting import duration, plain, usd, when
 from gpuplan.api.presentation.watches import last_reported, threshold
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.security.authorization import Requester, acting_as
-from gpuplan.api.services.service_context import body_of
 from gpuplan.api.slack.block_kit import Block, actions, button, header, small, words
 from gpuplan.api.slack.channel_watches import watches_of
 from gpuplan.api.slack.plan_message import NEW, SHOW
@@ -16,6 +16,7 @@ from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.workspaces import identity_of, unknown_workspace
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.planner.model.plan import Infeasible
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -61,12 +62,12 @@ def _plans(plans: Sequence[SavedPlan], settings: SlackSettings) -> list[Block]:
 
 
 def _in_two_lines(plan: SavedPlan) -> str:
-    body = body_of(plan.outcome)
-    name, made = plain((body.get("job") or {}).get("name") or "this job", limit=60), when(plan.created_at.isoformat())
-    if "phases" not in body:
+    body = read_answer(plan.outcome).body
+    name, made = job_name(body.job, limit=60), when(plan.created_at)
+    if isinstance(body, Infeasible):
         return f"{name}: no plan meets its requirements, {made}"
-    rented = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in body["phases"])
-    cost, time = usd(body["cost_usd"]["expected"]), duration(body["hours"]["expected"])
+    rented = " then ".join(f"{machines(phase)} in {place_and_kind(phase)}" for phase in body.phases)
+    cost, time = usd(body.cost_usd.expected), duration(body.hours.expected)
     return f"{name}: {cost} in {time} on {rented}, {made}"
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpuplan.api.presentation.machine_phrases import machines, place
+from gpuplan.api.presentation.explanation import compared_costs
+from gpuplan.api.presentation.phrases import job_name, machines, place_and_kind
 from gpuplan.api.presentation.text_formatting import duration, located, number, plain, usd, usd_per_hour, when
 from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.catalogue import OfferRow
@@ -11,6 +12,7 @@ from gpuplan.api.schemas.prices import PriceRow
 from gpuplan.api.slack.block_kit import Message, bullets, header, message, small, table, words
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.explanation import Extra, ShortPlan, WhyAnswer
 
 Part = Mapping[str, Any]
 
@@ -78,31 +80,24 @@ def history_message(name: str, rows: Sequence[PriceRow], total: int) -> Message:
     return message(f"Price history of {name}: {summary}", blocks)
 
 
-def why_message(answer: Part) -> Message:
+def why_message(answer: WhyAnswer) -> Message:
     """An explanation: the answer in sentences, and the figures of the compared plan."""
-    why = answer["why"]
-    about = why["about"]
-    name = plain((why.get("job") or {}).get("name") or "this job")
-    title = f"{name} and {about['named']['text']}" if about else f"Why {name} has this plan"
-    blocks = [header(title), *bullets("In short", why["summary"], most=12)]
-    plan = why["plan"]
+    why, about, plan = answer.why, answer.why.about, answer.why.plan
+    name = job_name(why.job)
+    title = f"{name} and {about.named.text}" if about else f"Why {name} has this plan"
+    blocks = [header(title), *bullets("In short", why.summary, most=12)]
     if plan:
-        run = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
-        blocks.append(words(f"The plan: {run}, {usd(plan['cost_usd'])}, {duration(plan['hours_confident'])}."))
-    best = (about or {}).get("best") or {}
-    if plan and best.get("plan") and best.get("extra"):
-        blocks.append(_compared_with(plan, best["plan"], best["extra"]))
-    blocks += [*bullets("Warnings", why["warnings"]), small(f"{why['id']}, prices of snapshot {why['snapshot_id']}")]
-    return message(f"{title}: {why['summary'][0]}" if why["summary"] else title, blocks)
+        run = " then ".join(f"{machines(phase)} in {place_and_kind(phase)}" for phase in plan.phases)
+        blocks.append(words(f"The plan: {run}, {usd(plan.cost_usd)}, {duration(plan.hours_confident)}."))
+        if about and about.best and about.best.plan and about.best.extra:
+            blocks.append(_compared_with(plan, about.best.plan, about.best.extra))
+    blocks += [*bullets("Warnings", why.warnings), small(f"{why.id}, prices of snapshot {why.snapshot_id}")]
+    return message(f"{title}: {why.summary[0]}" if why.summary else title, blocks)
 
 
-def _compared_with(plan: Part, other: Part, extra: Part) -> JsonObject:
-    rows: list[tuple[object, ...]] = [
-        (part, usd(plan["breakdown"][part]), usd(amount), usd(extra["breakdown"][part]))
-        for part, amount in other["breakdown"].items()
-    ]
-    rows.append(("total expected", usd(plan["cost_usd"]), usd(other["cost_usd"]), usd(extra["usd"])))
-    times = duration(plan["hours_confident"]), duration(other["hours_confident"]), f"{extra['hours_confident']:+.3g} h"
+def _compared_with(plan: ShortPlan, other: ShortPlan, extra: Extra) -> JsonObject:
+    rows = compared_costs(plan, other, extra)
+    times = duration(plan.hours_confident), duration(other.hours_confident), f"{extra.hours_confident:+.3g} h"
     rows.append(("time at requested confidence", *times))
     return table(("part", "the plan", "this", "more by"), rows, right=(1, 2, 3))
 

@@ -12,7 +12,7 @@ from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.key_value_words import in_words
 from gpuplan.api.services.offer_listing import OfferFilter
 from gpuplan.api.services.price_history import HistoryFilter
-from gpuplan.api.services.service_context import body_of, days_between
+from gpuplan.api.services.service_context import days_between
 from gpuplan.api.slack.block_kit import Message
 from gpuplan.api.slack.channel_watches import unwatch, watch, watch_machines, watches_of
 from gpuplan.api.slack.charts import chart_text
@@ -23,6 +23,8 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -69,71 +71,66 @@ def _planned(gpuplan: "Services", job: JsonObject, *notes: str) -> FinishedAnswe
         answer = gpuplan.plans.plan(job, live=None, frontier=True)
     except UnusableInput as error:
         raise in_words(error) from None
-    plan = body_of(answer)
+    body = answer.body
     return FinishedAnswer(
-        message=plan_message(answer, notes=notes), plan_id=plan["id"], job=job, about=plan["id"], chart=chart_text(plan)
+        message=plan_message(answer, notes=notes), plan_id=body.id, job=job, about=body.id, chart=chart_text(answer)
     )
 
 
 def _cheaper(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     """The plan at the next deadline that is cheaper."""
-    plan = _saved(gpuplan, asked)
-    step = (plan.get("sensitivity") or {}).get("next_cheaper")
-    if not step:
+    body = _saved(gpuplan, asked).body
+    step = body.sensitivity.next_cheaper if isinstance(body, Plan) else None
+    if step is None:
         return FinishedAnswer(message=note("No longer deadline is cheaper: this is the cheapest plan at any speed."))
-    return _moved(
-        gpuplan, asked, plan, step["deadline_hours"], f"With a deadline of {duration(step['deadline_hours'])}:"
-    )
+    return _moved(gpuplan, asked, body, step.deadline_hours, f"With a deadline of {duration(step.deadline_hours)}:")
 
 
 def _faster(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     """The plan at the deadline of the next faster frontier point."""
-    plan = _saved(gpuplan, asked)
-    step = (plan.get("sensitivity") or {}).get("next_faster")
-    if not step:
+    body = _saved(gpuplan, asked).body
+    step = body.sensitivity.next_faster if isinstance(body, Plan) else None
+    if step is None:
         return FinishedAnswer(message=note("No faster plan meets the requirements."))
-    costs = f"within {duration(step['deadline_hours'])}, for about {usd(step['costs_usd'])} more:"
-    return _moved(gpuplan, asked, plan, step["deadline_hours"], f"The next faster, {costs}")
+    costs = f"within {duration(step.deadline_hours)}, for about {usd(step.costs_usd)} more:"
+    return _moved(gpuplan, asked, body, step.deadline_hours, f"The next faster, {costs}")
 
 
-def _moved(gpuplan: "Services", asked: SlackAnswer, plan: JsonObject, hours: float, what: str) -> FinishedAnswer:
+def _moved(gpuplan: "Services", asked: SlackAnswer, body: Plan | Infeasible, hours: float, what: str) -> FinishedAnswer:
     # A margin of 0.1 %: a deadline of exactly these hours would depend on rounding.
-    job = job_of(gpuplan, asked, plan) | {"deadline": round(hours * 1.001, 4)}
+    job = job_of(gpuplan, asked, body) | {"deadline": round(hours * 1.001, 4)}
     return _planned(gpuplan, job, what)
 
 
-def job_of(gpuplan: "Services", asked: SlackAnswer, plan: JsonObject) -> JsonObject:
+def job_of(gpuplan: "Services", asked: SlackAnswer, body: Plan | Infeasible) -> JsonObject:
     """The job of a saved plan: as requested in Slack, else the plan's own without its start."""
-    request = gpuplan.store.slack.asked_for(plan["id"], asked.team_id)
+    request = gpuplan.store.slack.asked_for(body.id, asked.team_id)
     if request is not None and request.get("job"):
         return dict(request["job"])
-    return {name: value for name, value in plan["job"].items() if name != "start"}
+    return {name: value for name, value in body.job.items() if name != "start"}
 
 
 def _share(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
-    answer = _saved_answer(gpuplan, asked)
+    answer = _saved(gpuplan, asked)
     message = plan_message(answer, shared_by=asked.request["by"])
-    return FinishedAnswer(message=message, about=asked.request["plan"], chart=chart_text(body_of(answer)))
+    return FinishedAnswer(message=message, about=asked.request["plan"], chart=chart_text(answer))
 
 
 def _show(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
-    answer = _saved_answer(gpuplan, asked)
-    return FinishedAnswer(message=plan_message(answer), about=asked.request["plan"], chart=chart_text(body_of(answer)))
+    answer = _saved(gpuplan, asked)
+    return FinishedAnswer(message=plan_message(answer), about=asked.request["plan"], chart=chart_text(answer))
 
 
 def _follow_up(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     """The plan of a thread with the changes that a reply asks for."""
-    plan = _saved(gpuplan, asked)
-    job, changes = changed_job(job_of(gpuplan, asked, plan), asked.request["changes"])
+    job, changes = changed_job(job_of(gpuplan, asked, _saved(gpuplan, asked).body), asked.request["changes"])
     return _planned(gpuplan, job, changes)
 
 
 def _why(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
-    plan = _saved(gpuplan, asked)
+    body = _saved(gpuplan, asked).body
     # With the plan's start and prices.
-    answer = gpuplan.explanations.why(
-        {"job": plan["job"]} | asked.request.get("about", {}), snapshot=plan["snapshot_id"]
-    )
+    answer = gpuplan.explanations.why({"job": body.job} | asked.request.get("about", {}), snapshot=body.snapshot_id)
     return FinishedAnswer(message=why_message(answer))
 
 
@@ -169,7 +166,7 @@ def _history(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 def _export(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     from gpuplan.api.exports.export_formats import one_export
 
-    made = one_export(_saved_answer(gpuplan, asked), to=asked.request["format"])
+    made = one_export(wire(_saved(gpuplan, asked)), to=asked.request["format"])
     text = f"{made.file_name} is in your direct messages from gpuplan"
     return FinishedAnswer(message=note(text), file=File(name=made.file_name, text=made.text))
 
@@ -177,8 +174,8 @@ def _export(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 def _watch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     if "capacity" in asked.request:
         return _watch_machines(gpuplan, asked)
-    plan = _saved(gpuplan, asked)
-    saved = watch(gpuplan, asked, job_of(gpuplan, asked, plan), asked.request["percent"])
+    body = _saved(gpuplan, asked).body
+    saved = watch(gpuplan, asked, job_of(gpuplan, asked, body), asked.request["percent"])
     what = f"{saved['name']} is watched ({saved['id']})"
     return FinishedAnswer(
         message=note(
@@ -226,12 +223,7 @@ KINDS: dict[str, Callable[["Services", SlackAnswer], FinishedAnswer]] = {
 }
 
 
-def _saved(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
-    """The body of the plan or infeasible answer that the request names. Raises `UnusableInput`."""
-    return body_of(_saved_answer(gpuplan, asked))
-
-
-def _saved_answer(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
+def _saved(gpuplan: "Services", asked: SlackAnswer) -> PlanAnswer:
     """The saved answer that the request names. Raises `UnusableInput` if it is not stored any more."""
     plan_id = asked.request["plan"]
     try:

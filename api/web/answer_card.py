@@ -2,24 +2,29 @@
 
 from dataclasses import dataclass
 
-from gpuplan.api.presentation.phrases import configuration, kind, machines, place, price, price_estimate
-from gpuplan.api.presentation.plan_charts import deadline_at
+from gpuplan.api.presentation.phrases import (
+    configuration,
+    deadline_at,
+    job_name,
+    kind,
+    machines,
+    place,
+    price,
+    price_estimate,
+)
 from gpuplan.api.presentation.sections import Notes
 from gpuplan.api.presentation.short_plan import (
     MOST_ALTERNATIVES,
+    NAME_LENGTH,
     different_alternatives,
     hours_more,
-    job_name,
     short_plan,
     usd_more,
 )
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, usd, when
-from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.plan import Plan, PlannedAnswer
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.shared import Phase
 
 
@@ -54,15 +59,8 @@ class AnswerCard:
     cards: tuple[Card, ...]
 
 
-def answer_card(answer: JsonObject, base: str) -> AnswerCard | None:
-    """The card of a planned answer; None for a plan of another release, whose parts this one cannot read."""
-    try:
-        typed = read_answer(answer)
-    except UnusableInput:
-        return None
-    if not isinstance(typed, PlannedAnswer):
-        return None
-    plan = typed.plan
+def answer_card(plan: Plan, base: str) -> AnswerCard:
+    """The card of a plan."""
     notices = {
         section.key: Notice(
             title=section.title,
@@ -77,7 +75,7 @@ def answer_card(answer: JsonObject, base: str) -> AnswerCard | None:
     }
     nothing = Notice(title="", sentences=())
     return AnswerCard(
-        name=job_name(plan.job),
+        name=job_name(plan.job, limit=NAME_LENGTH),
         offers=number(plan.certificate.offers_considered),
         rent=tuple(_rent(phase, len(plan.phases)) for phase in plan.phases),
         after=tuple(notices[key] for key in ("next", "behind") if key in notices),
@@ -123,20 +121,19 @@ def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
     return tuple(cards)
 
 
-def glance(plan: JsonObject) -> list[tuple[str, str, str]]:
+def glance(plan: Plan) -> list[tuple[str, str, str]]:
     """Key figures of the answer: label, figure and note."""
-    cost, hours = plan["cost_usd"], plan["hours"]
-    probability, ladder = plan.get("deadline_probability"), plan.get("capacity_ladder")
+    cost, hours, probability, ladder = plan.cost_usd, plan.hours, plan.deadline_probability, plan.capacity_ladder
     rows = [
-        ("Expected cost", usd(cost["expected"]), f"95 % of runs: {usd(cost['p95'])} at most"),
-        ("Expected time", duration(hours["expected"]), f"95 % of runs: {duration(hours['p95'])} at most"),
-        ("Done", when(plan.get("finishes_at"))[:10], when(plan.get("finishes_at"))[11:]),
+        ("Expected cost", usd(cost.expected), f"95 % of runs: {usd(cost.p95)} at most"),
+        ("Expected time", duration(hours.expected), f"95 % of runs: {duration(hours.p95)} at most"),
+        ("Done", when(plan.finishes_at)[:10], when(plan.finishes_at)[11:]),
     ]
     if probability is not None:
         due = deadline_at(plan)
-        rows.append(("Meets the deadline", chance(probability), f"by {when(due.isoformat())}" if due else ""))
-    if ladder and ladder["chance"] < 1.0:
-        rows.append(("Obtained at once", percent(ladder["chance"]), "modelled, not asked of the provider"))
-    if plan.get("carbon_kg") is not None:
-        rows.append(("Carbon", f"{number(plan['carbon_kg'])} kg", "CO2e"))
+        rows.append(("Meets the deadline", chance(probability), f"by {when(due)}" if due else ""))
+    if ladder and ladder.chance < 1.0:
+        rows.append(("Obtained at once", percent(ladder.chance), "modelled, not asked of the provider"))
+    if plan.carbon_kg is not None:
+        rows.append(("Carbon", f"{number(plan.carbon_kg)} kg", "CO2e"))
     return rows

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from gpuplan.api.presentation.machine_phrases import place, rented
-from gpuplan.api.presentation.standby import is_standby
+from gpuplan.api.presentation.phrases import offer
 from gpuplan.api.presentation.text_formatting import duration, usd, when
-from gpuplan.api.services.service_context import body_of
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.api.web.job_form import stated
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.planner.model.plan import Plan, PlanAnswer
 
 #: Plans in the list, and side by side.
 MOST_RECENT = 40
@@ -49,15 +47,14 @@ def recent_rows(plans: Sequence[SavedPlan]) -> list[RecentPlan]:
 
 
 def _recent(saved: SavedPlan) -> RecentPlan:
-    body = body_of(saved.outcome)
-    planned = saved.outcome["outcome"] == "planned"
+    body = read_answer(saved.outcome).body
     return RecentPlan(
         id=saved.id,
-        made=when(saved.created_at.isoformat()),
+        made=when(saved.created_at),
         name=str(saved.job.get("name") or "this job"),
-        what=_machines(body) if planned else "no plan",
-        cost=usd(body["cost_usd"]["expected"]) if planned else NOTHING,
-        time=duration(body["hours"]["expected"]) if planned else NOTHING,
+        what=_machines(body) if isinstance(body, Plan) else "no plan",
+        cost=usd(body.cost_usd.expected) if isinstance(body, Plan) else NOTHING,
+        time=duration(body.hours.expected) if isinstance(body, Plan) else NOTHING,
     )
 
 
@@ -70,7 +67,7 @@ def to_compare(ids: Sequence[str]) -> tuple[str, ...]:
     return different
 
 
-def compared_rows(answers: Sequence[JsonObject]) -> list[ComparedRow]:
+def compared_rows(answers: Sequence[PlanAnswer]) -> list[ComparedRow]:
     """What the jobs state and what the plans come to, one row per figure that at least one of them has."""
     rows = []
     for part in (_stated_figures, _planned_figures):
@@ -84,25 +81,22 @@ def _row(label: str, values: tuple[str, ...]) -> ComparedRow:
     return ComparedRow(label=label, values=values, differs=len(set(values)) > 1)
 
 
-def _stated_figures(answer: JsonObject) -> dict[str, str]:
-    return {label: in_form_words(value) for label, value, _ in stated(body_of(answer).get("job") or {})}
+def _stated_figures(answer: PlanAnswer) -> dict[str, str]:
+    return {label: in_form_words(value) for label, value, _ in stated(answer.body.job)}
 
 
-def _planned_figures(answer: JsonObject) -> dict[str, str]:
-    body = body_of(answer)
-    if answer["outcome"] != "planned":
+def _planned_figures(answer: PlanAnswer) -> dict[str, str]:
+    plan = answer.body
+    if not isinstance(plan, Plan):
         return {"Machines": "no plan"}
-    figures = {"Machines": _machines(body)}
-    for label, value, beside in glance(body):
+    figures = {"Machines": _machines(plan)}
+    for label, value, beside in glance(plan):
         figures[label] = f"{value} {beside}" if label == "Done" else value
-    figures["95 % of runs cost at most"] = usd(body["cost_usd"]["p95"])
-    figures["95 % of runs take at most"] = duration(body["hours"]["p95"])
-    observed = [phase["price_observed_at"] for phase in body["phases"] if phase.get("price_observed_at")]
-    if observed:
-        figures["Prices observed"] = when(min(observed, key=datetime.fromisoformat))[:10]
+    figures["95 % of runs cost at most"] = usd(plan.cost_usd.p95)
+    figures["95 % of runs take at most"] = duration(plan.hours.p95)
+    figures["Prices observed"] = when(min(phase.price_observed_at for phase in plan.phases))[:10]
     return figures
 
 
-def _machines(body: JsonObject) -> str:
-    planned = [phase for phase in body["phases"] if not is_standby(phase)]
-    return "; then ".join(f"{rented(phase)}, {place(phase)}" for phase in planned)
+def _machines(plan: Plan) -> str:
+    return "; then ".join(offer(phase) for phase in plan.phases if not phase.is_standby)

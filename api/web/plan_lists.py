@@ -7,6 +7,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.presentation.phrases import job_name
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.api.web.plan_comparison import MOST_RECENT, compared_rows, recent_rows, to_compare
 
@@ -37,11 +38,6 @@ def compare(request: Request, query: Annotated[CompareQuery, Query()], gpuplan: 
     """Show two to four plans side by side."""
     ids = to_compare(query.plan)
     answers = [gpuplan.plans.saved(plan_id) for plan_id in ids]
-    names = [
-        answer[key]["job"].get("name") or "this job"
-        for answer in answers
-        for key in ("plan", "infeasible")
-        if key in answer
-    ]
+    names = [job_name(answer.body.job) for answer in answers]
     context = {"section": "Plans", "names": list(zip(ids, names, strict=True)), "rows": compared_rows(answers)}
     return render(request, "compare.html", context)

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.imports.pasted_text import IncompleteConfigError
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.services.composition import Services
-from gpuplan.api.services.service_context import Document, body_of
+from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.csv_download import csv_file
 from gpuplan.api.web.examples import EXAMPLES
 from gpuplan.api.web.form_bodies import Sent, read_form
@@ -34,6 +35,8 @@ from gpuplan.api.web.what_if import (
 )
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.wire import wire
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -63,7 +66,7 @@ def home(request: Request, query: Annotated[HomeQuery, Query()], gpuplan: OurGpu
     """Show the job form, empty or filled in."""
     now = datetime.now(UTC)
     if query.plan is not None:
-        return job_page(request, filled(body_of(gpuplan.plans.saved(query.plan))["job"], now=now))
+        return job_page(request, filled(gpuplan.plans.saved(query.plan).body.job, now=now))
     if query.example is not None:
         if query.example not in EXAMPLES:
             raise UnusableInput.at("example", message=f"is unknown; accepted: {', '.join(EXAMPLES)}")
@@ -110,9 +113,9 @@ def _stated_job(sent: Sent) -> Document:
     return stated_job(sent_text(sent), sent.files["file"][0][:80] if "file" in sent.files else "the job file")
 
 
-def to_plan(answer: Document) -> Response:
+def to_plan(answer: PlanAnswer) -> Response:
     """Redirect to the answer's address."""
-    return RedirectResponse(f"/plans/{body_of(answer)['id']}", status_code=303)
+    return RedirectResponse(f"/plans/{answer.body.id}", status_code=303)
 
 
 class PlanQuery(BaseModel):
@@ -141,8 +144,9 @@ def show(
     wishes: Mapping[str, str] = NO_WISHES,
 ) -> Response:
     """The page of a saved answer, with the faults and values of a submitted form, if any."""
-    answer = gpuplan.plans.saved(plan_id)
-    now, since = datetime.now(UTC), gpuplan.catalogue.prices_since(body_of(answer)["snapshot_id"])
+    document = gpuplan.plans.saved_document(plan_id)
+    answer = read_answer(document)
+    now, since = datetime.now(UTC), gpuplan.catalogue.prices_since(answer.body.snapshot_id)
     # The address bar shows the plan's address even if the page replaced another one.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 200
@@ -154,11 +158,11 @@ def show(
         "shareable": gpuplan.shares.may_share("plan", plan_id),
     }
     shared |= {"watching": None if watching is None else gpuplan.watches.one(watching)}
-    if answer["outcome"] == "planned":
-        context = planned_view(answer, sort=sort, now=now, prices_since=since)
+    if isinstance(answer, PlannedAnswer):
+        context = planned_view(answer, document, sort=sort, now=now, prices_since=since)
         context["wishable"] = wishable(context["handovers"], wishes)
         return render(request, "plan.html", shared | context, status=status, headers=headers)
-    context = infeasible_view(answer, now=now, prices_since=since)
+    context = infeasible_view(answer.infeasible, now=now, prices_since=since)
     return render(request, "infeasible.html", shared | context, status=status, headers=headers)
 
 
@@ -186,15 +190,15 @@ async def what_if(
     Repeating a request is harmless: it gives the same plan with the same address.
     """
 
-    def answered() -> Document:
+    def answered() -> PlanAnswer:
         answer = gpuplan.plans.saved(plan_id)
-        snapshot = None if query.now else body_of(answer)["snapshot_id"]
+        snapshot = None if query.now else answer.body.snapshot_id
         return gpuplan.plans.plan(changed(answer, query), frontier=True, snapshot=snapshot)
 
     return to_plan(await workers.run(answered))
 
 
-def changed(answer: Document, query: IfQuery) -> Document:
+def changed(answer: PlanAnswer, query: IfQuery) -> Document:
     """The job of an answer with the requested change. Raises `UnusableInput` unless there is exactly one."""
     asked = query.model_dump(exclude_defaults=True)
     if len(asked) != 1:
@@ -212,8 +216,7 @@ def changed(answer: Document, query: IfQuery) -> Document:
         return any_speed(answer)
     if query.framework:
         return for_other_framework(answer)
-    job: Document = body_of(answer)["job"]
-    return from_now(answer) if query.now else job
+    return from_now(answer) if query.now else answer.body.job
 
 
 class LiveQuery(BaseModel):
@@ -230,10 +233,10 @@ async def live(
 ) -> Response:
     """The card of the plan with another deadline, on the same prices; nothing is saved."""
 
-    def answered() -> Document:
+    def answered() -> PlanAnswer:
         saved = gpuplan.plans.saved(plan_id)
         job = by_deadline(saved, query.deadline_hours)
-        return gpuplan.plans.plan(job, snapshot=body_of(saved)["snapshot_id"], save=False)
+        return gpuplan.plans.plan(job, snapshot=saved.body.snapshot_id, save=False)
 
     answer = await workers.run(answered)
     return render(request, "live.html", live_view(answer, f"/plans/{plan_id}"))
@@ -242,5 +245,6 @@ async def live(
 @router.get("/plans/{plan_id}/frontier.csv")
 def frontier_csv(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """The points of the chart of cost against time, with amounts and hours in full."""
-    points = body_of(gpuplan.plans.saved(plan_id)).get("frontier") or ()
+    answer = gpuplan.plans.saved(plan_id)
+    points = wire(answer.plan.frontier or ()) if isinstance(answer, PlannedAnswer) else ()
     return csv_file(FRONTIER_COLUMNS, points, f"{plan_id}-frontier.csv")

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from gpuplan.api.presentation.charts.gantt import Bar, Lane
-from gpuplan.api.presentation.machine_phrases import place, rented
+from gpuplan.api.presentation.phrases import place_and_kind, rented
 from gpuplan.api.presentation.text_formatting import duration, percent, plain, usd, when
 from gpuplan.planner.model.portfolio import ScheduledJob
-from gpuplan.planner.model.wire import wire
 
 #: Most bars in the chart; the table has every job.
 MOST_BARS = 120
@@ -61,14 +60,14 @@ def lanes(jobs: Sequence[ScheduledJob], dates: Mapping[int, Dates]) -> list[Lane
             name=plain(name, limit=200), style=providers.index(provider), bars=tuple(_bar(job, dates) for job in group)
         )
         for (name, provider), group in groupby(
-            jobs[:MOST_BARS], key=lambda job: (f"{place(wire(job))}: {job.instance_type}", job.provider)
+            jobs[:MOST_BARS], key=lambda job: (f"{place_and_kind(job)}: {job.instance_type}", job.provider)
         )
     ]
 
 
 def _bar(job: ScheduledJob, dates: Mapping[int, Dates]) -> Bar:
     known = dates.get(job.job, Dates(release=None, deadline=None))
-    title = f"{plain(job.name, limit=200)}: {rented(wire(job))}, {place(wire(job))}, {usd(job.cost_usd)}, "
+    title = f"{plain(job.name, limit=200)}: {rented(job)}, {place_and_kind(job)}, {usd(job.cost_usd)}, "
     title += f"from {when(job.starts_at)} to {when(job.finishes_at)} expected, "
     title += f"{when(job.finishes_by)} at {percent(job.confidence)} confidence"
     if known.release is not None:
@@ -76,7 +75,7 @@ def _bar(job: ScheduledJob, dates: Mapping[int, Dates]) -> Bar:
     title += f", due {when(known.deadline)}" if known.deadline is not None else ", without a deadline"
     # Bidi isolates keep a right-to-left name from reordering the text after it.
     return Bar(
-        name=f"\u2068{plain(job.name, limit=_LONGEST_NAME)}\u2069 · {rented(wire(job))}",
+        name=f"\u2068{plain(job.name, limit=_LONGEST_NAME)}\u2069 · {rented(job)}",
         title=title,
         href=f"#job-{job.job}",
         starts=job.starts_at,
@@ -98,8 +97,8 @@ def _line(job: ScheduledJob, known: Dates) -> JobLine:
     return JobLine(
         number=job.job,
         name=plain(job.name, limit=200),
-        machines=rented(wire(job)),
-        place=place(wire(job)),
+        machines=rented(job),
+        place=place_and_kind(job),
         starts=short_time(job.starts_at),
         finishes=short_time(job.finishes_at),
         reserved_until=short_time(job.finishes_by),

@@ -13,9 +13,9 @@ from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.presentation.estimate import render_estimate
 from gpuplan.api.presentation.explanation import render_why
-from gpuplan.api.presentation.machine_phrases import machines
+from gpuplan.api.presentation.phrases import machines
 from gpuplan.api.services.composition import Services
-from gpuplan.api.services.service_context import Document, body_of
+from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.form_words import sections_in_form_words
 from gpuplan.api.web.page_rendering import PageRoute, render
@@ -24,6 +24,9 @@ from gpuplan.api.web.plan_pages import show
 from gpuplan.api.web.text_sections import sections
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.estimate import Estimate
+from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.plan import Infeasible, Plan
+from gpuplan.planner.model.shared import Phase
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -43,10 +46,10 @@ async def why(
     """Explain a plan, and why it does not use something else, on the plan's own prices."""
     name = (query.name or "").strip()
 
-    def asked() -> tuple[Document, Document]:
-        body = body_of(gpuplan.plans.saved(plan_id))
-        question = {"job": body["job"]} | ({"not": name} if name else {})
-        return body, gpuplan.explanations.why(question, snapshot=body["snapshot_id"])
+    def asked() -> tuple[Plan | Infeasible, WhyAnswer]:
+        body = gpuplan.plans.saved(plan_id).body
+        question = {"job": body.job} | ({"not": name} if name else {})
+        return body, gpuplan.explanations.why(question, snapshot=body.snapshot_id)
 
     try:
         body, answer = await workers.run(asked)
@@ -54,7 +57,7 @@ async def why(
         # A fault of the name is shown at its field; other faults get an error page.
         if error.faults[0].path[:1] != ("not",):
             raise
-        body = body_of(await workers.run(gpuplan.plans.saved, plan_id))
+        body = (await workers.run(gpuplan.plans.saved, plan_id)).body
         context: Document = {"plan": body, "answer_sections": [], "asked": name, "error": error.faults[0].message}
         return render(request, "why.html", {"section": "Plan"} | context, status=422)
     context = {
@@ -80,14 +83,14 @@ async def estimate(
 ) -> Response:
     """Show time and memory of one phase by component."""
 
-    def asked() -> tuple[Document, Document, Estimate]:
-        body = body_of(gpuplan.plans.saved(plan_id))
-        phases = body.get("phases") or []
+    def asked() -> tuple[Plan | Infeasible, Phase, Estimate]:
+        body = gpuplan.plans.saved(plan_id).body
+        phases = body.phases if isinstance(body, Plan) else ()
         if not 1 <= query.phase <= len(phases):
             accepted = f"1 to {len(phases)}" if phases else "none, because there is no plan"
             raise UnusableInput.at("phase", message=f"{query.phase} is not a phase of the plan; accepted: {accepted}")
         phase = phases[query.phase - 1]
-        return body, phase, gpuplan.estimates.estimate({"job": _at(body["job"], phase), "on": _on(phase)})
+        return body, phase, gpuplan.estimates.estimate({"job": _at(body.job, phase), "on": _on(phase)})
 
     body, phase, answer = await workers.run(asked)
     context = {
@@ -99,18 +102,18 @@ async def estimate(
     return render(request, "estimate.html", {"section": "Plan"} | context)
 
 
-def _at(job: Document, phase: Document) -> Document:
+def _at(job: Document, phase: Phase) -> Document:
     """The job with the phase's precision."""
-    return job | {"training": (job.get("training") or {}) | {"precision": phase["precision"]}}
+    return job | {"training": (job.get("training") or {}) | {"precision": phase.precision}}
 
 
-def _on(phase: Document) -> Document:
+def _on(phase: Phase) -> Document:
     """The phase's configuration for an estimate request."""
     return {
-        "accelerator": phase["accelerator"],
-        "gpus": phase["nodes"] * phase["accelerators_per_node"],
-        "gpus_per_node": phase["accelerators_per_node"],
-        "layout": phase["layout"],
+        "accelerator": phase.accelerator,
+        "gpus": phase.nodes * phase.accelerators_per_node,
+        "gpus_per_node": phase.accelerators_per_node,
+        "layout": phase.layout,
     }
 
 
@@ -120,7 +123,7 @@ async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: Ou
     typed = (await read_form(request)).texts
 
     def added() -> Document:
-        job = body_of(gpuplan.plans.saved(plan_id))["job"]
+        job = gpuplan.plans.saved(plan_id).body.job
         document: Document = {"job": job, "channels": list(typed.get("channels", ()))}
         if "cheaper_by_percent" in typed:
             document["cheaper_by_percent"] = typed["cheaper_by_percent"][0]
@@ -164,7 +167,7 @@ def export(request: Request, plan_id: str, query: Annotated[ExportQuery, Query()
     named = {field: getattr(query, field).strip() or None for field in WISHES}
     try:
         wishes = read_wishes(command=command or "python train.py", **named)
-        one_export(gpuplan.plans.saved(plan_id), to=name, phase=int(number), wishes=wishes)
+        one_export(gpuplan.plans.saved_document(plan_id), to=name, phase=int(number), wishes=wishes)
     except UnusableInput as error:
         if any(not fault.path or fault.path[0] not in {"command", *WISHES} for fault in error.faults):
             raise

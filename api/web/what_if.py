@@ -5,15 +5,15 @@ that the answer does not contain.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
-from gpuplan.api.services.service_context import body_of
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import REQUIREMENTS
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Configuration
 
 #: Requirements that are lists of names: relaxing them adds names.
 _LISTS = frozenset(
@@ -21,70 +21,70 @@ _LISTS = frozenset(
 )
 
 
-def by_deadline(answer: JsonObject, hours: float) -> JsonObject:
+def by_deadline(answer: PlanAnswer, hours: float) -> JsonObject:
     """The job with another deadline, in hours from its start."""
     return _job(answer) | {"deadline": hours}
 
 
-def any_speed(answer: JsonObject) -> JsonObject:
+def any_speed(answer: PlanAnswer) -> JsonObject:
     """The job without a deadline and budget: the cheapest at any speed."""
     return {name: value for name, value in _job(answer).items() if name not in {"deadline", "budget_usd"}}
 
 
-def for_other_framework(answer: JsonObject) -> JsonObject:
+def for_other_framework(answer: PlanAnswer) -> JsonObject:
     """The job for code of the framework on which it would cost least."""
-    other = body_of(answer).get("other_framework")
+    other = answer.plan.other_framework if isinstance(answer, PlannedAnswer) else None
     if other is None:
         raise UnusableInput.at("framework", message="the plan names no other framework")
     job = _job(answer)
-    return job | {"training": (job.get("training") or {}) | {"framework": other["framework"]}}
+    return job | {"training": (job.get("training") or {}) | {"framework": other.framework}}
 
 
-def from_now(answer: JsonObject) -> JsonObject:
+def from_now(answer: PlanAnswer) -> JsonObject:
     """The job to plan now, without a start in the past."""
     return {name: value for name, value in _job(answer).items() if name != "start"}
 
 
-def at_point(answer: JsonObject, number: int) -> JsonObject:
+def at_point(answer: PlanAnswer, number: int) -> JsonObject:
     """The job for least cost with the deadline of a frontier point, without budget."""
-    point = _picked(body_of(answer).get("frontier") or (), number, "point")
-    job = by_deadline(answer, rounded_up(point["hours_confident"]))
+    point = _picked((answer.plan.frontier or ()) if isinstance(answer, PlannedAnswer) else (), number, "point")
+    job = by_deadline(answer, rounded_up(point.hours_confident))
     return _within_budget(job, point) | {"objective": "cost"}
 
 
-def as_alternative(answer: JsonObject, number: int) -> JsonObject:
+def as_alternative(answer: PlanAnswer, number: int) -> JsonObject:
     """The job on exactly the machines of an alternative, with the time and money it takes."""
-    chosen = _picked(body_of(answer).get("alternatives") or (), number, "alternative")
+    chosen = _picked(answer.plan.alternatives if isinstance(answer, PlannedAnswer) else (), number, "alternative")
     job = _within_budget(_job(answer), chosen)
     if job.get("deadline") is not None:
-        job["deadline"] = max(job["deadline"], rounded_up(chosen["hours_confident"]))
+        job["deadline"] = max(job["deadline"], rounded_up(chosen.hours_confident))
     constraints = job.setdefault("constraints", {})
-    hosts = int(chosen.get("slice_hosts") or 1)
+    hosts = chosen.slice_hosts or 1
     constraints |= {
-        "providers": [chosen["provider"]],
-        "regions": [f"{chosen['provider']}:{chosen['region']}"] if _has_a_named_region(chosen) else [],
-        "instance_types": [chosen["instance_type"]],
-        "price_kinds": [chosen["price_kind"]],
+        "providers": [chosen.provider],
+        "regions": [f"{chosen.provider}:{chosen.region}"] if _has_a_named_region(chosen) else [],
+        "instance_types": [chosen.instance_type],
+        "price_kinds": [chosen.price_kind],
         "accelerators": [],
         "vendors": [],
         "geography": [],
-        "max_nodes": max(int(chosen["nodes"]), hosts),
+        "max_nodes": max(chosen.nodes, hosts),
         "max_phases": 1,
     }
     constraints.pop("max_accelerators", None)
     return job
 
 
-def _has_a_named_region(chosen: Mapping[str, Any]) -> bool:
+def _has_a_named_region(chosen: Configuration) -> bool:
     """Whether a job can name the region: owned machines have none, and some providers do not state theirs."""
-    return chosen["price_kind"] != "owned" and not is_place_unknown(chosen["region"])
+    return chosen.price_kind != "owned" and not is_place_unknown(chosen.region)
 
 
-def by_way_out(answer: JsonObject, number: int) -> JsonObject:
+def by_way_out(answer: PlanAnswer, number: int) -> JsonObject:
     """The job with a relaxation proposed by an infeasible answer."""
-    way = _picked(body_of(answer).get("relaxations") or (), number, "way_out")
+    way = _picked(answer.infeasible.relaxations if isinstance(answer, InfeasibleAnswer) else (), number, "way_out")
     job = _job(answer)
-    for name, needed in zip(str(way["requirement"]).split(" + "), str(way["to"]).split("; "), strict=True):
+    for name, _, needed in way.one_by_one():
         _give_way(job, name, needed)
     return job
 
@@ -105,10 +105,10 @@ def _give_way(job: JsonObject, name: str, needed: str) -> None:
         holder[field] = needed
 
 
-def _within_budget(job: JsonObject, chosen: Mapping[str, Any]) -> JsonObject:
+def _within_budget(job: JsonObject, chosen: Configuration) -> JsonObject:
     """The job without its budget if the choice costs more."""
     budget = job.get("budget_usd")
-    if budget is not None and float(chosen["cost_usd"]) > float(budget):
+    if budget is not None and float(chosen.cost_usd) > float(budget):
         return {name: value for name, value in job.items() if name != "budget_usd"}
     return job
 
@@ -119,12 +119,12 @@ def rounded_up(hours: float) -> float:
     return math.ceil(hours * scale) / scale
 
 
-def _job(answer: JsonObject) -> JsonObject:
-    job: JsonObject = deepcopy(body_of(answer)["job"])
+def _job(answer: PlanAnswer) -> JsonObject:
+    job: JsonObject = deepcopy(answer.body.job)
     return job
 
 
-def _picked(among: Sequence[JsonObject], number: int, name: str) -> JsonObject:
+def _picked[Item](among: Sequence[Item], number: int, name: str) -> Item:
     if not 0 <= number < len(among):
         accepted = f"0 to {len(among) - 1}" if among else "none, because this answer has no such list"
         raise UnusableInput.at(name, message=f"{number} is not an item of the plan; accepted: {accepted}")

@@ -1,18 +1,17 @@
 """The answer of `why`: why this plan, why not something named, and what each requirement costs."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.shared import (
-    RENAMED,
     Breakdown,
     Configuration,
     Figure,
     Meta,
     Moment,
     ObjectiveName,
+    RelaxedRequirements,
     Usd,
 )
 
@@ -48,14 +47,9 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WayOut:
+class WayOut(RelaxedRequirements):
     """The least change of requirements that allows a plan, and by how much each misses it."""
 
-    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
-
-    requirement: str
-    from_: str
-    to: str
     short_by: dict[str, Figure]
     cost_usd: Usd
     extra_usd: Usd | None

@@ -3,16 +3,14 @@
 Field names and their order are those of the JSON object. `job` and `settings` are echoed as they were read.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.live_capacity import LiveCapacity
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
     PROSE,
-    RENAMED,
     CapacityLadder,
     Configuration,
     ContingencyStandby,
@@ -23,6 +21,7 @@ from gpuplan.planner.model.shared import (
     Moment,
     ObjectiveName,
     Phase,
+    RelaxedRequirements,
     Usd,
 )
 
@@ -93,27 +92,19 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
+class Alternative(Configuration):
     """The best configuration of the kind that its label names, and its extra cost over the plan."""
 
     label: str
-    provider: str
-    region: str
-    zone: str
-    instance_type: str
-    accelerator: str
-    accelerators_per_node: int | float
-    nodes: int
-    slice_hosts: int | None
-    price_kind: str
-    usd_per_node_hour: Usd
-    cost_usd: Usd
-    cost_p95_usd: Usd
-    hours: float
-    hours_confident: float
     extra_usd: Usd
     meets_deadline: bool
     meets_budget: bool
+
+    @property
+    def misses(self) -> str:
+        """`misses the deadline and budget`; empty where both are met."""
+        missed = [name for name, met in (("deadline", self.meets_deadline), ("budget", self.meets_budget)) if not met]
+        return f"misses the {' and '.join(missed)}" if missed else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,17 +200,9 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxation:
-    """The least change that makes the job possible, and the plan that it allows.
+class Relaxation(RelaxedRequirements):
+    """The least change that makes the job possible, and the plan that it allows."""
 
-    Requirements that must be relaxed together are joined by ` + `, their values by `; `.
-    """
-
-    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
-
-    requirement: str
-    from_: str
-    to: str
     cost_usd: Usd
     plan: Configuration
 
@@ -271,6 +254,11 @@ class PlannedAnswer:
     plan: Plan
     meta: PlanMeta
 
+    @property
+    def body(self) -> Plan:
+        """The plan."""
+        return self.plan
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfeasibleAnswer:
@@ -279,6 +267,11 @@ class InfeasibleAnswer:
     outcome: Literal["infeasible"]
     infeasible: Infeasible
     meta: PlanMeta
+
+    @property
+    def body(self) -> Infeasible:
+        """Why there is no plan."""
+        return self.infeasible
 
 
 type PlanAnswer = PlannedAnswer | InfeasibleAnswer

@@ -1,7 +1,7 @@
 """Types that several answers share: a configuration with its price, cost and hours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from decimal import Decimal
 from typing import ClassVar, Literal, TypedDict
@@ -49,6 +49,10 @@ class Breakdown:
     egress: Usd
     power: Usd
     setup: Usd
+
+    def parts(self) -> dict[str, Usd]:
+        """The cost of each part, by its name."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,21 @@ class Configuration(Machines):
     cost_p95_usd: Usd
     hours: float
     hours_confident: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaxedRequirements:
+    """Requirements that have to be relaxed together: names joined by ` + `, their values before and after by `; `."""
+
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
+
+    requirement: str
+    from_: str
+    to: str
+
+    def one_by_one(self) -> tuple[tuple[str, str, str], ...]:
+        """Name, value asked and value needed of every requirement."""
+        return tuple(zip(self.requirement.split(" + "), self.from_.split("; "), self.to.split("; "), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.performance.learned_corrections import SIGMA_MEMORY
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.performance.prediction_bands import Z80
@@ -58,30 +59,27 @@ class Expected:
         return self.setup_hours + share * (self.hours - self.setup_hours)
 
 
-def expected_of(plan: JsonObject, work: Work) -> Expected:
-    """The figures of a single-phase plan document."""
-    phase, setup = plan["phases"][0], float(plan["settings"]["setup_hours"])
-    # Plans of older releases have no median and named it expected.
-    hours, p95 = float(plan["hours"].get("median", plan["hours"]["expected"])), float(plan["hours"]["p95"])
-    learned = phase.get("learned", {})
-    interval = phase["checkpoint_interval_hours"]
-    lost = 0.0 if interval is None else float(plan["settings"]["restart_hours"]) + float(interval) / 2
-    sigma = float(phase["log_sigma"])
+def expected_of(plan: Plan, work: Work) -> Expected:
+    """The figures of a single-phase plan."""
+    phase, setup = plan.phases[0], float(plan.settings["setup_hours"])
+    hours, p95 = plan.hours.median, plan.hours.p95
+    learned, interval, sigma = phase.learned, phase.checkpoint_interval_hours, phase.log_sigma
+    lost = 0.0 if interval is None else float(plan.settings["restart_hours"]) + interval / 2
     return Expected(
         hours=hours,
         setup_hours=setup,
-        training_hours=float(phase["hours_with_goodput"]),
+        training_hours=phase.hours_with_goodput,
         hours_sigma=math.log((p95 - setup) / (hours - setup)) / Z95 if p95 > hours > setup else sigma,
-        throughput=float(phase["throughput"]["value"]),
+        throughput=phase.throughput.value,
         throughput_sigma=sigma,
-        unit=str(phase["throughput"]["unit"]),
+        unit=phase.throughput.unit,
         units_total=work.units_total,
-        memory_gib=float(phase["memory_gib_per_accelerator"]),
-        preemptions=float(phase["expected_preemptions"]),
+        memory_gib=phase.memory_gib_per_accelerator,
+        preemptions=phase.expected_preemptions,
         hours_per_preemption=lost,
-        log_sigma=float(learned.get("log_sigma_before", sigma)),
-        hours_factor=float(learned.get("hours_factor", 1.0)),
-        memory_factor=float(learned.get("memory_factor", 1.0)),
+        log_sigma=sigma if learned is None else learned.log_sigma_before,
+        hours_factor=1.0 if learned is None else learned.hours_factor,
+        memory_factor=1.0 if learned is None else learned.memory_factor,
     )
 
 

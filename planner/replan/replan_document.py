@@ -3,8 +3,6 @@
 Cost, hours and probabilities are those from `now` on, and shares are of the remaining work.
 """
 
-import hashlib
-import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import cast
@@ -14,10 +12,10 @@ from gpuplan.planner.model import plan as plans
 from gpuplan.planner.model import replan as model
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.wire import wire
 from gpuplan.planner.replan.replan_answer import GoingOn, Measured, Replanned
 from gpuplan.planner.replan.replan_text import in_all, summary
 from gpuplan.planner.replan.running_job import UnderWay
+from gpuplan.planner.serialization.answer_id import answer_id
 from gpuplan.planner.serialization.phase_document import breakdown, cost_and_hours, machines, usd
 from gpuplan.planner.serialization.plan_document import infeasible_answer, plan_answer
 from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded, to_second
@@ -26,22 +24,13 @@ from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded
 _ONE_CONFIGURATION = "on one configuration from now"
 
 
-def replan_document(replanned: Replanned, job: JsonObject, *, version: str) -> JsonObject:
-    """`{"outcome": "replanned" | "infeasible", "replan": {...}}`; `job` is the echoed job document."""
-    replan = wire(_replan(replanned, job, version))
-    del replan["id"]
-    digest = hashlib.sha256(json.dumps(replan, sort_keys=True).encode()).hexdigest()
-    outcome = "replanned" if isinstance(replanned.best, Planned) else "infeasible"
-    return {"outcome": outcome, "replan": {"id": f"replan-{digest[:20]}"} | replan}
-
-
-def _replan(replanned: Replanned, job: JsonObject, version: str) -> model.Replan:
-    """The answer, as yet without an id."""
+def replan_body(replanned: Replanned, job: JsonObject, *, version: str) -> model.Replan:
+    """What to do, under its id; `job` is the echoed job document."""
     if isinstance(replanned.best, Planned):
         body: plans.Plan | plans.Infeasible = plan_answer(replanned.best, job, version)
     else:
         body = infeasible_answer(replanned.best, job, version)
-    return model.Replan(
+    replan = model.Replan(
         id="",
         job=job,
         snapshot_id=body.snapshot_id,
@@ -65,6 +54,7 @@ def _replan(replanned: Replanned, job: JsonObject, version: str) -> model.Replan
         assumptions=(*replanned.assumptions, *_assumptions(replanned, body)),
         warnings=body.warnings,
     )
+    return replace(replan, id=answer_id(replan, "replan"))
 
 
 def _assumptions(replanned: Replanned, body: plans.Plan | plans.Infeasible) -> tuple[str, ...]:

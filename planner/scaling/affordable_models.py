@@ -8,8 +8,9 @@ the most tokens has one minimum, which is found from the law's own optimum by st
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import floor, inf, log10, sqrt
-from typing import Any, Literal
+from typing import Literal
 
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
 from gpuplan.planner.scaling.loss_laws import LAWS, LossLaw
 
@@ -37,7 +38,7 @@ class Priced:
 
     tokens: float
     cost_usd: float
-    answer: Mapping[str, Any]
+    plan: Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

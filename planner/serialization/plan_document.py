@@ -4,9 +4,7 @@ Money is a decimal string of dollars, times are ISO 8601 in UTC. `id` is a hash 
 in the plan, so the same job, start, snapshot, settings and version give the same id.
 """
 
-import hashlib
-import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from typing import cast
 
@@ -27,7 +25,7 @@ from gpuplan.planner.model.outcome import (
     SensitivityRanges,
 )
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.answer_id import answer_id
 from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document
 from gpuplan.planner.serialization.live_capacity_document import live_capacity
@@ -45,27 +43,19 @@ from gpuplan.planner.serialization.phase_document import (
 from gpuplan.planner.serialization.rounded_figures import maybe_rounded, moment, rounded, summed, to_second
 
 
-def document(outcome: Planned | NoPlan, job: JsonObject, *, version: str, inventory: str = "") -> JsonObject:
-    """`{"outcome": "planned", "plan": ...}` or `{"outcome": "infeasible", "infeasible": ...}`, as `gpuplan.planner.model` types it.
+def answer_body(
+    outcome: Planned | NoPlan, job: JsonObject, *, version: str, inventory: str = ""
+) -> model.Plan | model.Infeasible:
+    """The plan, or why there is none, under its id.
 
     `job` is the job's document as it is echoed, `version` that of gpuplan, `inventory` the id of the user's own
     machines, if there are any: whoever verifies the answer needs the same ones.
     """
     if isinstance(outcome, Planned):
-        return {"outcome": "planned", "plan": _identified(plan_answer(outcome, job, version, inventory), "plan")}
+        plan = plan_answer(outcome, job, version, inventory)
+        return replace(plan, id=answer_id(plan, "plan"))
     none = infeasible_answer(outcome, job, version, inventory)
-    return {"outcome": "infeasible", "infeasible": _identified(none, "none")}
-
-
-#: As ids are made from documents: keys in order, whatever order they were put in.
-_ORDERED = json.JSONEncoder(sort_keys=True)
-
-
-def _identified(body: model.Plan | model.Infeasible, prefix: str) -> JsonObject:
-    """The JSON object of a body, with its id: the hash of everything else in it."""
-    rest = {name: value for name, value in wire(body).items() if name != "id"}
-    digest = hashlib.sha256(_ORDERED.encode(rest).encode()).hexdigest()
-    return {"id": f"{prefix}-{digest[:20]}"} | rest
+    return replace(none, id=answer_id(none, "none"))
 
 
 def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "") -> model.Plan:

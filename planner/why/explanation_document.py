@@ -1,7 +1,5 @@
 """The typed answer of an explanation. Its id is a hash of everything else in it."""
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import cast
 
@@ -16,7 +14,7 @@ from gpuplan.planner.model import explanation as model
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import LeastChange, NoPlan, Planned
 from gpuplan.planner.model.shared import Figure, ObjectiveName, ObjectiveOf
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.answer_id import answer_id
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import breakdown, configuration, cost_and_hours, machines, usd
 from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded, to_second
@@ -53,8 +51,7 @@ def why_answer(why: Why, job: JsonObject, *, version: str) -> model.Why:
         assumptions=_assumptions(chosen.job),
         warnings=tuple(chosen.warnings),
     )
-    rest = {name: value for name, value in wire(answer).items() if name != "id"}
-    return replace(answer, id=f"why-{hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:20]}")
+    return replace(answer, id=answer_id(answer, "why"))
 
 
 def _plan(plan: Run) -> model.ShortPlan:

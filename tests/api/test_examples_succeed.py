@@ -20,18 +20,18 @@ JOBS = sorted(path for path in FILES.glob("*.yaml") if path.name != "inventory.y
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
 def test_an_example_file_has_a_plan(gpuplan: Services, path: Path) -> None:
-    assert gpuplan.plans.plan(yaml.safe_load(path.read_text(encoding="utf-8")), save=False)["outcome"] == "planned"
+    assert gpuplan.plans.plan(yaml.safe_load(path.read_text(encoding="utf-8")), save=False).outcome == "planned"
 
 
 def test_the_example_inventory_is_planned_on(database_url: str) -> None:
     with_machines = open_services(Environment(database_url=database_url, inventory=FILES / "inventory.yaml"))
     job = yaml.safe_load((FILES / "mnist-cnn.yaml").read_text(encoding="utf-8"))
-    assert with_machines.plans.plan(job, save=False)["outcome"] == "planned"
+    assert with_machines.plans.plan(job, save=False).outcome == "planned"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_of_the_page_has_a_plan(gpuplan: Services, name: str) -> None:
-    assert gpuplan.plans.plan(EXAMPLES[name][1], save=False)["outcome"] == "planned"
+    assert gpuplan.plans.plan(EXAMPLES[name][1], save=False).outcome == "planned"
 
 
 @pytest.mark.slow(reason="one long case")
@@ -52,6 +52,6 @@ def test_the_documented_examples_of_jobs_and_portfolios_have_plans(client: httpx
     jobs = [*documented(described, "/v1/plans"), *described["components"]["schemas"]["JobDocument"]["examples"]]
     assert len(jobs) >= 3
     for job in jobs:
-        assert gpuplan.plans.plan(job, save=False)["outcome"] == "planned", job
+        assert gpuplan.plans.plan(job, save=False).outcome == "planned", job
     for portfolio in documented(described, "/v1/portfolios"):
         assert gpuplan.portfolios.plan(portfolio, iterations=50, seed=0).portfolio.left_out == (), portfolio

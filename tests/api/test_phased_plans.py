@@ -10,6 +10,7 @@ import pytest
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 JOB = {
     "name": "llama-tight",
@@ -32,7 +33,7 @@ def gpuplan(tmp_path_factory: pytest.TempPathFactory) -> Services:
 
 @pytest.fixture(scope="module")
 def plan(gpuplan: Services) -> dict[str, Any]:
-    answer: dict[str, Any] = gpuplan.plans.plan(JOB)["plan"]
+    answer: dict[str, Any] = wire(gpuplan.plans.plan(JOB))["plan"]
     return answer
 
 
@@ -58,7 +59,7 @@ def test_the_best_without_a_move_stands_first_among_the_alternatives(plan: dict[
 
 def test_the_same_job_in_one_phase_costs_what_that_alternative_says(gpuplan: Services, plan: dict[str, Any]) -> None:
     alone = {**JOB, "constraints": {**JOB["constraints"], "max_phases": 1}}  # type: ignore[dict-item]
-    single = gpuplan.plans.plan(alone)["plan"]
+    single = wire(gpuplan.plans.plan(alone))["plan"]
     if len(single["phases"]) == 1:
         assert single["cost_usd"]["expected"] == plan["alternatives"][0]["cost_usd"]
     assert float(single["cost_usd"]["expected"]) >= float(plan["cost_usd"]["expected"])

@@ -12,9 +12,11 @@ from gpuplan.api.schemas.canonical_job import canonical
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
-from gpuplan.planner.serialization.plan_document import document
+from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification import verified
 from tools.benchmarks.varied_jobs import varied_jobs
@@ -53,10 +55,11 @@ def main() -> None:
         for drawn in varied_jobs(JOBS, seed=5):
             most = nodes or drawn.constraints.max_nodes
             job = replace(drawn, constraints=replace(drawn.constraints, max_nodes=most))
-            answer = json.loads(json.dumps(document(plan(job, columns, settings=settings), canonical(job), version="")))
-            part = "plan" if answer["outcome"] == "planned" else "infeasible"
+            typed = answer_body(plan(job, columns, settings=settings), canonical(job), version="")
+            answer = json.loads(json.dumps(wire(typed)))
+            part = "plan" if isinstance(typed, Plan) else "infeasible"
             assert job.start is not None
-            submitted_plan = SubmittedPlan(part=part, body=answer[part], job=job, start=job.start, settings=settings)
+            submitted_plan = SubmittedPlan(part=part, body=answer, job=job, start=job.start, settings=settings)
             kilobytes.append(len(json.dumps(answer)) / 1e3)
             began = time.process_time()
             result = verified(submitted_plan, columns)

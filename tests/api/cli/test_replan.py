@@ -9,6 +9,7 @@ import pytest
 
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 
 pytestmark = pytest.mark.slow(reason="plans many jobs again")
@@ -35,7 +36,7 @@ def job() -> dict[str, Any]:
 
 @pytest.fixture
 def planned(gpuplan: Services, job: dict[str, Any]) -> dict[str, Any]:
-    plan: dict[str, Any] = gpuplan.plans.plan(job)["plan"]
+    plan: dict[str, Any] = wire(gpuplan.plans.plan(job))["plan"]
     return plan
 
 
@@ -206,7 +207,7 @@ def test_a_deadline_that_counts_from_the_start_needs_one(gpuplan: Services, job:
         gpuplan.replanning.replan({"job": job, "running": running})
     assert caught.value.faults[0].path == ("since",)
     since = gpuplan.replanning.replan({"job": job, "running": running, "since": START, "now": "2026-11-21T20:00Z"})
-    assert since["replan"]["left"]["deadline_hours"] == 28
+    assert since.replan.left.deadline_hours == 28
     until = job | {"deadline": "2026-11-23T00:00Z"}
     timed = gpuplan.replanning.replan({"job": until, "running": running, "now": "2026-11-21T20:00Z"})
-    assert timed["replan"]["left"]["deadline_hours"] == 28
+    assert timed.replan.left.deadline_hours == 28

@@ -9,6 +9,7 @@ import pytest
 
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 
 pytestmark = pytest.mark.slow(reason="explains many plans")
@@ -104,7 +105,7 @@ def test_faults_of_the_job_are_told_under_job(gpuplan: Services, job: dict[str, 
 
 
 def test_other_names_of_providers_are_known(gpuplan: Services, job: dict[str, Any]) -> None:
-    why = gpuplan.explanations.why({"job": job, "not": "Amazon"})["why"]
+    why = wire(gpuplan.explanations.why({"job": job, "not": "Amazon"}))["why"]
     assert why["about"]["named"]["names"] == ["aws"]
 
 

@@ -12,6 +12,7 @@ import pytest
 from gpuplan.api.exports.export_formats import FORMATS
 from gpuplan.api.http.exports import FORMATS as FORMATS_OVER_HTTP
 from gpuplan.api.services.composition import Services
+from gpuplan.planner.model.wire import wire
 from tests.api.exports.documents import answer, in_phases, phase
 
 Run = Callable[..., Any]
@@ -38,7 +39,7 @@ def saved(gpuplan: Services) -> dict[str, Any]:
         "deadline": "36h",
         "constraints": {"max_nodes": 8, "max_phases": 1, "providers": ["aws"], "vendors": ["nvidia"]},
     }
-    plan: dict[str, Any] = gpuplan.plans.plan(job)["plan"]
+    plan: dict[str, Any] = wire(gpuplan.plans.plan(job))["plan"]
     return plan
 
 

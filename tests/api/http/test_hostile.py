@@ -18,6 +18,7 @@ from gpuplan.api.http.exports import FORMATS
 from gpuplan.api.http.request_bodies import BODY_LIMIT_BYTES
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.schema import metadata
+from gpuplan.planner.model.wire import wire
 from tests.api.http.guarded import Guarded, guarded
 
 JSON, YAML = {"content-type": "application/json"}, {"content-type": "application/yaml"}
@@ -226,7 +227,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(service: Guarded
 
 def test_names_in_exports_cannot_leave_their_place(service: Guarded, job: dict[str, Any], tmp_path: Path) -> None:
     hostile = "$(touch x); ../../a`b`\"'"
-    made = service.gpuplan.plans.plan(job | {"name": hostile}, save=False)
+    made = wire(service.gpuplan.plans.plan(job | {"name": hostile}, save=False))
     assert made["plan"]["job"]["name"] == hostile
     wishes = read_wishes(command="python train.py", image=None, reservation=None)
     for format_ in FORMATS:

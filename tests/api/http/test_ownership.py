@@ -13,6 +13,7 @@ from gpuplan.api.jobs.run_execution import KINDS
 from gpuplan.api.security.authorization import Requester, acting_as
 from gpuplan.api.security.identity import Identity, with_lesser
 from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.planner.model.wire import wire
 from tests.api.http.guarded import Guarded, guarded
 from tests.patience import until
 
@@ -214,7 +215,7 @@ def test_what_was_made_without_keys_is_read_by_every_key_and_changed_by_admins(
     service: Guarded, job: dict[str, Any]
 ) -> None:
     mine = job | {"name": "of this machine's user"}
-    plan_id = service.gpuplan.plans.plan(mine)["plan"]["id"]
+    plan_id = wire(service.gpuplan.plans.plan(mine))["plan"]["id"]
     now = datetime.now(UTC)
     run = Run(id="portfolio-before", kind="portfolio", status="running", request={}, created_at=now, beat_at=now)
     service.gpuplan.store.runs.add(run)
@@ -237,7 +238,7 @@ def test_what_names_nothing_to_share_is_refused(service: Guarded, body: dict[str
 
 
 def test_the_command_line_and_agents_of_this_machine_see_everything(service: Guarded, plan_id: str) -> None:
-    assert service.gpuplan.plans.saved(plan_id)["plan"]["id"] == plan_id
+    assert service.gpuplan.plans.saved_document(plan_id)["plan"]["id"] == plan_id
 
 
 def test_a_session_is_its_keys_identity_and_slack_is_one_of_its_own(service: Guarded, plan_id: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from gpuplan.api.http.openapi_bodies import examples_of
 from gpuplan.api.schemas.replan import ReplanDocument
 from gpuplan.api.services.composition import Services
+from gpuplan.planner.model.wire import wire
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def test_the_answer_is_what_gpuplan_gives_itself(
 ) -> None:
     response = client.post("/v1/replan", json=asked)
     assert response.status_code == 200, response.text
-    assert response.json()["replan"] == json.loads(json.dumps(gpuplan.replanning.replan(asked)["replan"]))
+    assert response.json()["replan"] == json.loads(json.dumps(wire(gpuplan.replanning.replan(asked))["replan"]))
 
 
 def test_the_example_of_a_machine_that_is_gone_is_answered(client: httpx.Client) -> None:

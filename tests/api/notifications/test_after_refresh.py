@@ -86,7 +86,7 @@ def test_what_a_refresh_makes_and_says_of_a_watch_is_its_owners(nights: Nights, 
     with acting_as(bob), pytest.raises(NotStored):
         gpuplan.plans.saved(notification["plan_id"])
     with acting_as(ann):
-        assert gpuplan.plans.saved(notification["plan_id"])["outcome"] == "planned"
+        assert gpuplan.plans.saved(notification["plan_id"]).outcome == "planned"
         assert gpuplan.refreshes.report(answer["id"])["watches"]["told"] == [notification]
         assert gpuplan.runs.one(answer["id"])["status"] == "done"
 

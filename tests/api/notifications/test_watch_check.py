@@ -15,6 +15,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.api.services.plans import PlanService
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.planner.model.plan import PlanAnswer
 from tests.api.notifications.conftest import JOB, Nights, at
 
 
@@ -39,7 +40,7 @@ def test_a_plan_that_got_cheaper_is_told_with_both_costs_and_choices(nights: Nig
     assert data["change_percent"] == pytest.approx(-50, abs=1)
     assert "p5.48xlarge" in data["after"]["choice"]
     assert notification["summary"] == data["summary"]
-    saved = nights.gpuplan.plans.saved(data["plan_id"])
+    saved = nights.gpuplan.plans.saved_document(data["plan_id"])
     assert saved["plan"]["cost_usd"]["expected"] == data["after"]["cost_usd"]
 
 
@@ -154,7 +155,7 @@ def test_a_job_that_cannot_be_planned_is_named_and_stops_no_other(
     broken, odd, fine = nights.gpuplan.watches.listed()["watches"]
     plan, nth = PlanService.plan, iter(range(9))
 
-    def fail(self: PlanService, document: dict[str, Any], **given: Any) -> dict[str, Any]:
+    def fail(self: PlanService, document: dict[str, Any], **given: Any) -> PlanAnswer:
         match next(nth):
             case 0:
                 raise ZeroDivisionError("a defect")
@@ -233,7 +234,7 @@ def test_only_plans_that_are_told_of_are_saved(nights: Nights) -> None:
 
 def test_own_runs_count_in_a_watch_as_in_any_plan(nights: Nights) -> None:
     watch = nights.watch()
-    plan = nights.gpuplan.plans.saved(watch["last_told"]["plan_id"])["plan"]
+    plan = nights.gpuplan.plans.saved_document(watch["last_told"]["plan_id"])["plan"]
     slower = plan["phases"][0]["throughput"]["value"] / 2
     nights.gpuplan.actuals.report(plan["id"], {"throughput": slower})
     assert [notification["event"] for notification in nights.check()["told"]] == ["dearer"]

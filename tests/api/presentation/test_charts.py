@@ -12,6 +12,8 @@ from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.charts.scale import Scale
 from gpuplan.api.presentation.charts.spans import Row, Span, marks, timeline
 from gpuplan.api.presentation.plan_charts import HOURS, phases_figure, short_usd
+from gpuplan.planner.model.plan import Plan
+from tests.partial_answers import answer_of
 
 FIGURES = st.lists(st.floats(1e-6, 1e12, allow_nan=False), min_size=1, max_size=20)
 START = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -111,7 +113,7 @@ def test_what_may_be_called_is_faint_and_lasts_as_long_as_what_is_left_then() ->
         "extra_usd": "12.00",
     }
     plan = {"start": "2026-11-22T00:00:00Z", "job": {"deadline": 96.0}, "phases": [spot], "fallback": back}
-    figure = phases_figure(plan)
+    figure = phases_figure(answer_of(Plan, plan))
     assert figure.rows[1][1:] == ("2026-11-25 00:00 UTC", "2026-11-26 00:00 UTC", "$12.00 on average")
     wide, _ = ET.fromstring(f"<both>{figure.drawing}</both>")
     assert len(wide.findall(".//rect")) == 2

@@ -15,10 +15,12 @@ from gpuplan.api.presentation.procurement import render_decision
 from gpuplan.api.presentation.replan import _title
 from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.slack.plan_message import plan_message
+from gpuplan.planner.model.plan import Certificate, PlannedAnswer
 from gpuplan.planner.model.procurement import ProcurementPlan
 from gpuplan.planner.procurement.procurement_answer import typed_answer
 from gpuplan.planner.procurement.procurement_decision import decide
 from tests.api.presentation.test_plan import PLAN
+from tests.partial_answers import answer_of
 from tests.planner.procurement.small import SETTINGS, catalogue, forecast
 
 #: The plan costs 1,500 USD, and nothing less than 1,317 is ruled out: it may lie 13.9 % above the least.
@@ -32,10 +34,10 @@ def read(shown: Sections) -> str:
     return " ".join(out.getvalue().split())
 
 
-def with_gap(answer: dict[str, Any]) -> dict[str, Any]:
+def with_gap(answer: dict[str, Any]) -> PlannedAnswer:
     answer = deepcopy(answer)
     answer["plan"]["certificate"] |= OPEN
-    return answer
+    return answer_of(PlannedAnswer, answer)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,9 @@ def with_gap(answer: dict[str, Any]) -> dict[str, Any]:
 def test_the_head_of_an_answer_claims_what_its_certificate_proves(
     certificate: dict[str, Any], head: str, why: str
 ) -> None:
-    assert best(certificate) == head
-    assert why_nothing(certificate) == why
+    typed = answer_of(Certificate, certificate)
+    assert best(typed) == head
+    assert why_nothing(typed) == why
 
 
 def test_a_gap_is_told_as_a_part_of_the_least_and_rounded_up() -> None:
@@ -91,5 +94,5 @@ def test_what_to_buy_with_a_gap_is_not_called_the_cheapest() -> None:
 
 
 def test_a_plan_from_now_with_a_gap_is_not_called_the_best() -> None:
-    assert _title({"gap": 0.0}) == "The best plan from now"
-    assert _title(OPEN) == f"{WITHIN}, from now"
+    assert _title(answer_of(Certificate)) == "The best plan from now"
+    assert _title(answer_of(Certificate, OPEN)) == f"{WITHIN}, from now"

@@ -10,12 +10,15 @@ from rich.console import Console
 from gpuplan.api.cli.sections import print_sections
 from gpuplan.api.presentation.estimate import render_estimate
 from gpuplan.api.presentation.frontier import MOST_ROWS, thinned
-from gpuplan.api.presentation.machine_phrases import rented
+from gpuplan.api.presentation.phrases import rented
 from gpuplan.api.presentation.plan import render_answer
 from gpuplan.api.presentation.text_formatting import number
 from gpuplan.planner.model.job import Preset, Training
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Configuration, Machines
 from gpuplan.planner.performance import On, estimate_on
 from gpuplan.planner.workload import work_of
+from tests.partial_answers import answer_of
 
 EVIL = "[red]x[/red][/nope] \x1b[2J:skull:"
 CHOICE: dict[str, Any] = {
@@ -115,7 +118,8 @@ def shown(answer: dict[str, Any], width: int = 120) -> str:
     out = io.StringIO()
     # A console that would obey markup, so that the renderer alone must see to it that none is obeyed.
     console = Console(file=out, width=width, force_terminal=False, markup=True, emoji=True)
-    print_sections(render_answer(answer), on=console)
+    typed = answer_of(PlannedAnswer, answer) if answer["outcome"] == "planned" else answer_of(InfeasibleAnswer, answer)
+    print_sections(render_answer(typed), on=console)
     return out.getvalue()
 
 
@@ -203,7 +207,7 @@ def _with_every_text(value: Any, evil: str) -> Any:
             "sensitivity",
             "objective_usd",
         }
-        left_alone |= {"bound_usd", "usd_per_node_hour", "total_obligation_usd"}
+        left_alone |= {"bound_usd", "usd_per_node_hour", "total_obligation_usd", "finishes_at", "price_observed_at"}
         return {key: item if key in left_alone else _with_every_text(item, evil) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_every_text(item, evil) for item in value]
@@ -217,10 +221,10 @@ def test_no_line_is_longer_than_the_terminal_is_wide(answer: dict[str, Any], wid
 
 
 def test_a_long_frontier_keeps_its_ends() -> None:
-    points = [POINT | {"hours": float(hour)} for hour in range(1, 400)]
+    points = [answer_of(Configuration, POINT | {"hours": float(hour)}) for hour in range(1, 400)]
     fewer = thinned(points)
     assert len(fewer) == MOST_ROWS
-    assert (fewer[0]["hours"], fewer[-1]["hours"]) == (1.0, 399.0)
+    assert (fewer[0].hours, fewer[-1].hours) == (1.0, 399.0)
 
 
 def test_an_estimate_that_does_not_fit_says_so_first() -> None:
@@ -248,7 +252,7 @@ def test_a_slice_is_named_as_one_slice_with_the_price_of_all_its_hosts() -> None
 
 def test_several_slices_are_counted() -> None:
     part = CHOICE | SLICE | {"slice_hosts": 8}
-    assert rented(part) == "tpu-v6e-128 (4 slices, 32 hosts)"
+    assert rented(answer_of(Machines, part)) == "tpu-v6e-128 (4 slices, 32 hosts)"
 
 
 def test_a_way_out_of_several_requirements_has_a_line_for_each() -> None:

@@ -8,6 +8,9 @@ from gpuplan.api.cli.sections import print_sections
 from gpuplan.api.presentation.plan import _worth
 from gpuplan.api.presentation.schedule import render_schedule
 from gpuplan.api.presentation.sections import Block, Heading, sections_of
+from gpuplan.planner.model.plan import Plan
+from gpuplan.planner.model.shared import Phase
+from tests.partial_answers import answer_of
 
 FIRST = {
     "provider": "aws",
@@ -50,7 +53,7 @@ def text_of(*parts: Block | Heading) -> str:
 
 
 def text(*phases: dict[str, object]) -> str:
-    return text_of(*render_schedule(phases))
+    return text_of(*render_schedule([answer_of(Phase, phase) for phase in phases]))
 
 
 def test_a_plan_that_never_moves_has_no_schedule() -> None:
@@ -84,12 +87,14 @@ def test_a_plan_with_moves_says_what_they_save_or_that_nothing_else_would_do() -
     alone = FIRST | {"label": "without a move", "extra_usd": "12.00", "cost_usd": "1200.00"}
     alone |= {"meets_deadline": True, "meets_budget": True}
     plan = {"phases": [FIRST, SECOND], "alternatives": [alone]}
-    assert "saves $12.00 (1.0 %) over 2 x p5.48xlarge, aws us-east-1 use1-az4, spot" in text_of(*_worth(plan))
+    assert "saves $12.00 (1.0 %) over 2 x p5.48xlarge, aws us-east-1 use1-az4, spot" in text_of(
+        *_worth(answer_of(Plan, plan))
+    )
     little = plan | {"alternatives": [alone | {"extra_usd": "0.01"}]}
-    assert "$0.01 (less than 0.1 %)" in text_of(*_worth(little))
+    assert "$0.01 (less than 0.1 %)" in text_of(*_worth(answer_of(Plan, little)))
     late = plan | {"alternatives": [alone | {"meets_deadline": False}]}
-    assert "no single configuration meets the requirements" in text_of(*_worth(late))
-    assert _worth({"phases": [FIRST]}) == []
+    assert "no single configuration meets the requirements" in text_of(*_worth(answer_of(Plan, late)))
+    assert _worth(answer_of(Plan, {"phases": [FIRST]})) == []
 
 
 def test_within_a_region_no_egress_is_spoken_of() -> None:

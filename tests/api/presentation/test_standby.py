@@ -9,7 +9,10 @@ from gpuplan.api.cli.sections import print_sections
 from gpuplan.api.presentation.plan import _headline, _phase
 from gpuplan.api.presentation.sections import sections_of
 from gpuplan.api.presentation.standby import render_contingency_standby, render_standby
+from gpuplan.planner.model.plan import Plan
+from gpuplan.planner.model.shared import ContingencyStandby, Phase
 from tests.api.presentation.test_plan import PHASE
+from tests.partial_answers import answer_of
 
 WHERE: dict[str, Any] = {
     "provider": "aws",
@@ -44,7 +47,7 @@ def shown(parts: list[Any]) -> str:
 
 
 def test_a_standby_says_until_when_how_much_must_be_done_and_where_to_go() -> None:
-    text = shown(render_standby(STANDBY))
+    text = shown(render_standby(answer_of(Phase, STANDBY)))
     assert "If by 2026-11-22 14:00 UTC (30 h from the start) less than 42 % is done" in text
     assert "switch to 2 x p4d.24xlarge (16 x A100-40GB-SXM) in aws us-east-1, on demand" in text
     assert "13.7 % of runs" in text
@@ -53,7 +56,7 @@ def test_a_standby_says_until_when_how_much_must_be_done_and_where_to_go() -> No
 
 def test_a_contingency_standby_says_the_same_of_a_plan_that_hardly_needs_it() -> None:
     back = WHERE | SWITCH | {"ready_hours": 0.75, "deadline_probability": 0.9971, "extra_usd": "12.50"}
-    text = shown(render_contingency_standby({"fallback": back}))
+    text = shown(render_contingency_standby(answer_of(ContingencyStandby, back)))
     assert "less than 42 % is done" in text
     assert "adds $12.50 on average" in text
     assert "99.7 %" in text
@@ -62,14 +65,14 @@ def test_a_contingency_standby_says_the_same_of_a_plan_that_hardly_needs_it() ->
 
 def test_no_contingency_standby_is_said_to_be_certain_or_never_needed() -> None:
     back = WHERE | SWITCH | {"ready_hours": 0.75, "deadline_probability": 1.0, "extra_usd": "0.00", "probability": 0.0}
-    text = shown(render_contingency_standby({"fallback": back}))
+    text = shown(render_contingency_standby(answer_of(ContingencyStandby, back)))
     assert "less than 0.1 % of runs" in text
     assert "more than 99.9 %" in text
     assert "100.0 %" not in text
 
 
 def test_hours_on_spot_that_a_standby_may_cut_short_are_not_said_to_hold_all_training() -> None:
-    spot = PHASE | {"hours": 4.0, "training_hours": 15.0}
+    spot = answer_of(Phase, PHASE | {"hours": 4.0, "training_hours": 15.0})
     text = " ".join(shown(_phase(spot, behind=True)).split())
     assert (
         "4 h on average, until the work is done or the standby takes over; the full work is 15 h of steady training"
@@ -79,7 +82,7 @@ def test_hours_on_spot_that_a_standby_may_cut_short_are_not_said_to_hold_all_tra
 
 
 def test_a_plan_without_a_standby_says_nothing_of_one() -> None:
-    assert render_contingency_standby({}) == []
+    assert render_contingency_standby(None) == []
 
 
 def test_a_headline_names_who_stands_by() -> None:
@@ -89,9 +92,8 @@ def test_a_headline_names_who_stands_by() -> None:
         "cost_usd": {"expected": "100.00", "p95": "200.00"},
         "hours": {"expected": 40.0, "p95": 50.0},
         "finishes_at": "2026-11-23T00:00:00Z",
-        "certificate": {"gap": 0.0},
     }
-    text = " ".join(shown(_headline(plan)).split())
+    text = " ".join(shown(_headline(answer_of(Plan, plan))).split())
     assert (
         "aws us-east-1, spot, with 2 x p4d.24xlarge (16 x A100-40GB-SXM) in aws us-east-1, on demand as standby" in text
     )

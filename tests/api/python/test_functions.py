@@ -158,7 +158,7 @@ def test_what_to_dict_gives_may_be_changed_without_changing_the_plan() -> None:
 
 def test_a_plan_is_saved_under_its_id_unless_that_is_not_wanted() -> None:
     saved, other = planned(), planned(frontier=False, save=False)
-    assert service().plans.saved(saved.id)["plan"]["id"] == saved.id
+    assert service().plans.saved_document(saved.id)["plan"]["id"] == saved.id
     with pytest.raises(gpuplan.UnusableInput, match=other.id):
         service().plans.saved(other.id)
 

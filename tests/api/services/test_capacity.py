@@ -19,12 +19,14 @@ from gpuplan.api.services.live_queries import REUSED_FOR
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.live_capacity import CapacityAnswers
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
 from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 from tests.api.http.test_answer_schemas import exact
 from tests.clouds.azure import SUBSCRIPTION
 from tests.clouds.azure_capacity import DENIED, AzureCapacityCloud
 from tests.clouds.server import answering
+from tests.partial_answers import answer_of
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 SIZE = "Standard_NC4as_T4_v3"
@@ -121,14 +123,14 @@ def test_the_machines_of_a_plan_its_ladder_and_its_alternatives_are_asked_about_
         "alternatives": [row("spot"), row("on_demand", "westus2")],
     }
     places = [("eastus", "spot"), ("westus2", "spot"), ("westus2", "on_demand")]
-    assert planned_candidates({"plan": plan}) == [
+    assert planned_candidates(answer_of(PlannedAnswer, {"plan": plan})) == [
         Candidate(provider="azure", instance_type=SIZE, region=region, nodes=2, kind=kind) for region, kind in places
     ]
 
 
 def test_a_job_without_a_plan_has_no_machines_to_ask_about() -> None:
     with pytest.raises(UnusableInput, match="gpuplan plan says why"):
-        planned_candidates({"infeasible": {}})
+        planned_candidates(answer_of(InfeasibleAnswer))
 
 
 def test_the_table_marks_what_is_read_from_a_score(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
@@ -213,7 +215,7 @@ def test_a_request_for_a_job_asks_about_the_machines_of_its_plan(gpuplan: Servic
         "workload": {"kind": "preset", "model": "resnet-50", "samples": "1M"},
         "constraints": {"providers": ["azure"], "price_kinds": ["spot"], "max_nodes": 1},
     }
-    plan = gpuplan.plans.plan(job, now=NOW, save=False)["plan"]
+    plan = wire(gpuplan.plans.plan(job, now=NOW, save=False))["plan"]
     answer = wire(gpuplan.capacity.read({"job": job, "limit_seconds": 10}, now=NOW))
     places = {(row["instance_type"], row["region"], row["nodes"]) for row in answer["answers"]}
     assert {(row["instance_type"], row["region"], row["nodes"]) for row in plan["phases"]} <= places

@@ -15,6 +15,7 @@ from gpuplan.api.services.current_prices import CurrentColumns
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.store import Store
+from gpuplan.planner.model.wire import wire
 from tests.catalog.snapshots_for_tests import many_offers, snapshot
 from tests.patience import until
 from tests.providers.fake_clouds import SHIPPED_AT, price
@@ -122,9 +123,9 @@ def gpuplan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
 
 def test_a_service_plans_on_new_prices_from_the_next_question_on(gpuplan: Services, job: dict[str, Any]) -> None:
     first, second = gpuplan.store.current_snapshot_id(), priced(price("us-east-1", usd_micros=9_000_000))
-    assert gpuplan.plans.plan(job)["plan"]["snapshot_id"] == first
+    assert wire(gpuplan.plans.plan(job))["plan"]["snapshot_id"] == first
     gpuplan.store.put_snapshot(second, source="refresh")
-    assert gpuplan.plans.plan(job)["plan"]["snapshot_id"] == second.id
+    assert wire(gpuplan.plans.plan(job))["plan"]["snapshot_id"] == second.id
 
 
 def test_new_prices_do_not_wait_for_a_plan_that_takes_for_ever(

@@ -32,7 +32,7 @@ def test_a_script_is_followed_to_the_texts_that_were_handed_over_and_to_no_file(
     assert answer.missing_files == ("acc.yaml",)
     assert answer.facts["method"].from_.startswith("conf/sft.yaml:")
     assert "num_processes" not in str(answer.facts)
-    assert services.plans.plan(answer.job, save=False)["outcome"] == "planned"
+    assert services.plans.plan(answer.job, save=False).outcome == "planned"
 
 
 def test_what_is_missing_is_named(services: Services) -> None:

@@ -12,9 +12,11 @@ from fastapi.testclient import TestClient
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.mcp.tools import Tools
 from gpuplan.api.presentation.plan import render_answer
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.capacity import capacity_queries
 from tests.api.conftest import Ended
 from tests.api.http.test_answer_schemas import exact
@@ -47,33 +49,33 @@ def gpuplan(cloud: AzureCapacityCloud, database_url: str) -> Services:
 
 
 def test_a_live_plan_states_the_answers_that_its_chances_rest_on(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
-    first = gpuplan.plans.plan(JOB, now=NOW, live=True, save=False)
+    first = wire(gpuplan.plans.plan(JOB, now=NOW, live=True, save=False))
     plan, asked = first["plan"], len(cloud.requests)
     assert plan["capacity_ladder"]["chance"] == 0.5
     assert plan["capacity_ladder"]["chance_source"]["published"] == "Medium"
     assert all(choice["chance"] == 0.5 for choice in plan["capacity_ladder"]["next_choices"][:1])
     assert 1 < len(plan["live_capacity"]["answers"]) <= 40
     assert gpuplan.verification.verify(first).outcome == "verified"
-    again = gpuplan.plans.plan(JOB, now=NOW, live=True, save=False)
+    again = wire(gpuplan.plans.plan(JOB, now=NOW, live=True, save=False))
     assert (again["plan"], len(cloud.requests)) == (plan, asked)
-    modelled = gpuplan.plans.plan(JOB, now=NOW, save=False)
+    modelled = wire(gpuplan.plans.plan(JOB, now=NOW, save=False))
     assert "live_capacity" not in modelled["plan"]
     assert modelled["plan"]["phases"] == plan["phases"]
     assert len(cloud.requests) == asked
-    assert "asked 2026-11-27" in str(render_answer(first))
+    assert "asked 2026-11-27" in str(render_answer(read_answer(first)))
 
 
 def test_what_was_not_learned_is_modelled_and_said(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
     cloud.break_with(answering(403, DENIED))
     later = NOW + timedelta(hours=1)
-    answer = gpuplan.plans.plan(JOB, now=later, live=True, save=False)
+    answer = wire(gpuplan.plans.plan(JOB, now=later, live=True, save=False))
     [reason, *_] = {row["reason"] for row in answer["plan"]["live_capacity"]["not_learned"]}
     assert "AuthorizationFailed" in reason
     assert not answer["plan"]["live_capacity"]["answers"]
-    modelled = gpuplan.plans.plan(JOB, now=later, save=False)
+    modelled = wire(gpuplan.plans.plan(JOB, now=later, save=False))
     assert answer["plan"]["capacity_ladder"] == modelled["plan"]["capacity_ladder"]
     assert gpuplan.verification.verify(answer).outcome == "verified"
-    assert "not learned, so modelled: azure" in str(render_answer(answer))
+    assert "not learned, so modelled: azure" in str(render_answer(read_answer(answer)))
 
 
 def test_a_cloud_that_does_not_answer_delays_a_plan_by_its_limit_and_no_more(
@@ -81,20 +83,20 @@ def test_a_cloud_that_does_not_answer_delays_a_plan_by_its_limit_and_no_more(
 ) -> None:
     monkeypatch.setattr(capacity_queries, "LIMIT_SECONDS", 0.24)
     cloud.latency_seconds = 5.0
-    answer = gpuplan.plans.plan(JOB, now=NOW + timedelta(hours=2), live=True, save=False)
+    answer = wire(gpuplan.plans.plan(JOB, now=NOW + timedelta(hours=2), live=True, save=False))
     reasons = {row["reason"] for row in answer["plan"]["live_capacity"]["not_learned"]}
     assert reasons == {"no answer within 0.2 s"}  # five sixths: the plan is worked out twice
 
 
 def test_no_cloud_is_asked_about_another_day(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
-    answer = gpuplan.plans.plan(JOB | {"start": "2026-12-04T12:00Z"}, now=NOW, live=True, save=False)
+    answer = wire(gpuplan.plans.plan(JOB | {"start": "2026-12-04T12:00Z"}, now=NOW, live=True, save=False))
     [missing] = answer["plan"]["live_capacity"]["not_learned"]
     assert "starts at 2026-12-04" in missing["reason"]
     assert not cloud.requests
 
 
 def test_a_job_without_a_plan_asks_nobody(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
-    answer = gpuplan.plans.plan(JOB | {"deadline": "1h", "budget_usd": 0.01}, now=NOW, live=True, save=False)
+    answer = wire(gpuplan.plans.plan(JOB | {"deadline": "1h", "budget_usd": 0.01}, now=NOW, live=True, save=False))
     assert answer["outcome"] == "infeasible"
     assert not cloud.requests
 
@@ -112,7 +114,7 @@ def test_the_environment_says_whether_clouds_are_asked_by_default(
 ) -> None:
     monkeypatch.setenv("GPUPLAN_LIVE", variable)
     services = open_services(Environment(database_url=database_url))
-    answer = services.plans.plan(JOB, now=NOW, live=live, save=False)
+    answer = wire(services.plans.plan(JOB, now=NOW, live=live, save=False))
     assert ("live_capacity" in answer["plan"]) == is_asked
 
 

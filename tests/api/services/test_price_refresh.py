@@ -15,6 +15,7 @@ from gpuplan.api.services.price_refresh import Watching, run_refresh
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.store.refresh_lock import RefreshRunning
 from gpuplan.catalog.store.store import Store
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.cloud_registry import MakeCloud
 from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, SOURCES, aws, gcp, making
@@ -109,7 +110,7 @@ def test_a_plan_on_prices_that_were_not_confirmed_warns(open_gpuplan: Any) -> No
         "deadline": "36h",
         "constraints": {"providers": ["aws", "gcp", "azure"]},
     }
-    plan = gpuplan.plans.plan(job)["plan"]
+    plan = wire(gpuplan.plans.plan(job))["plan"]
     assert any("the last refresh could not confirm the price (stale since" in warning for warning in plan["warnings"])
 
 

@@ -49,7 +49,7 @@ def gpuplan(shared_gpuplan: Services) -> Iterator[Services]:
 
 @pytest.fixture
 def planned(gpuplan: Services) -> dict[str, Any]:
-    plan: dict[str, Any] = gpuplan.plans.plan(JOB)["plan"]
+    plan: dict[str, Any] = wire(gpuplan.plans.plan(JOB))["plan"]
     return plan
 
 
@@ -70,7 +70,7 @@ def test_later_plans_and_estimates_learn_say_so_and_are_as_before_once_it_is_for
 ) -> None:
     estimate = wire(gpuplan.estimates.estimate(ON))
     reported = gpuplan.actuals.report(planned["id"], slower(planned, 1.4) | {"peak_memory_gib": 21})
-    learned = gpuplan.plans.plan(JOB)["plan"]
+    learned = wire(gpuplan.plans.plan(JOB))["plan"]
     factor = learned["phases"][0]["learned"]["hours_factor"]
     assert 1 < factor < 1.4
     assert learned["id"] != planned["id"]
@@ -85,7 +85,7 @@ def test_later_plans_and_estimates_learn_say_so_and_are_as_before_once_it_is_for
     assert now["hours"] == pytest.approx(estimate["hours"] * factor)
     assert any(sentence.startswith(sentence_start) for sentence in now["assumptions"])
     gpuplan.actuals.forget(reported.id)
-    assert gpuplan.plans.plan(JOB)["plan"] == planned
+    assert wire(gpuplan.plans.plan(JOB))["plan"] == planned
     assert wire(gpuplan.estimates.estimate(ON)) == estimate
 
 
@@ -93,24 +93,24 @@ def test_runs_of_a_plan_that_had_learned_do_not_count_the_learning_twice(
     gpuplan: Services, planned: dict[str, Any]
 ) -> None:
     for _ in range(4):
-        plan = gpuplan.plans.plan(JOB)["plan"]
+        plan = wire(gpuplan.plans.plan(JOB))["plan"]
         gpuplan.actuals.report(plan["id"], slower(planned, 1.4))
-    factor_again = gpuplan.plans.plan(JOB)["plan"]["phases"][0]["learned"]["hours_factor"]
+    factor_again = wire(gpuplan.plans.plan(JOB))["plan"]["phases"][0]["learned"]["hours_factor"]
     assert 1.2 < factor_again < 1.4
 
 
 def test_other_work_and_other_plans_are_left_alone(gpuplan: Services, planned: dict[str, Any]) -> None:
     other = JOB | {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}, "training": {}}
-    before = gpuplan.plans.plan(other)["plan"]
+    before = wire(gpuplan.plans.plan(other))["plan"]
     gpuplan.actuals.report(planned["id"], slower(planned, 2.0))
-    assert gpuplan.plans.plan(other)["plan"] == before
+    assert wire(gpuplan.plans.plan(other))["plan"] == before
 
 
 def test_an_answer_without_a_plan_rests_on_what_was_learned_too(gpuplan: Services, planned: dict[str, Any]) -> None:
     hopeless = JOB | {"deadline": "1h", "budget_usd": 1}
-    before = gpuplan.plans.plan(hopeless)["infeasible"]
+    before = wire(gpuplan.plans.plan(hopeless))["infeasible"]
     gpuplan.actuals.report(planned["id"], slower(planned, 2.0))
-    after = gpuplan.plans.plan(hopeless)["infeasible"]
+    after = wire(gpuplan.plans.plan(hopeless))["infeasible"]
     assert "learned" not in before
     assert after["learned"]["corrections"][0]["accelerator"] == "L4"
     assert after["id"] != before["id"]
@@ -123,7 +123,7 @@ def test_with_learning_off_runs_are_kept_and_nothing_is_learned(
     settings = tmp_path / "settings.yaml"
     settings.write_text("learning: off\n")
     off = open_services(Environment(database_url=url, settings=settings))
-    plan = off.plans.plan(JOB)["plan"]
+    plan = wire(off.plans.plan(JOB))["plan"]
     assert plan["phases"] == planned["phases"]
     assert plan["settings"]["learning"] == "off"
     assert (off.actuals.listed().learning, off.actuals.listed().learned) == ("off", ())
@@ -180,11 +180,11 @@ def test_an_absurd_figure_is_taken_when_it_is_confirmed_and_moves_estimates_with
     gpuplan: Services, planned: dict[str, Any]
 ) -> None:
     gpuplan.actuals.report(planned["id"], {"hours": 80_000, "confirm": True})
-    assert gpuplan.plans.plan(JOB)["plan"]["phases"][0]["learned"]["hours_factor"] < 10
+    assert wire(gpuplan.plans.plan(JOB))["plan"]["phases"][0]["learned"]["hours_factor"] < 10
 
 
 def test_a_job_without_a_plan_cannot_have_run(gpuplan: Services) -> None:
-    nothing = gpuplan.plans.plan(JOB | {"deadline": "1h", "budget_usd": 1})["infeasible"]
+    nothing = wire(gpuplan.plans.plan(JOB | {"deadline": "1h", "budget_usd": 1}))["infeasible"]
     with pytest.raises(UnusableInput, match="nothing of it can have run"):
         gpuplan.actuals.report(nothing["id"], {"hours": 1})
     with pytest.raises(NotStored):

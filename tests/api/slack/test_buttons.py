@@ -27,15 +27,15 @@ def test_buttons_carry_ids_and_never_a_job(plan_message: Seen) -> None:
 
 
 def test_faster_gives_the_next_faster_plan_and_cheaper_leads_back(acme: Acme, plan_message: Seen) -> None:
-    first = acme.gpuplan.plans.saved(plan_message.buttons["share"]["value"])["plan"]
+    first = acme.gpuplan.plans.saved_document(plan_message.buttons["share"]["value"])["plan"]
     faster = acme.clicks(plan_message, "faster")
     assert faster.only_for == USER
     assert "The next faster, within" in faster.text
-    second = acme.gpuplan.plans.saved(faster.buttons["share"]["value"])["plan"]
+    second = acme.gpuplan.plans.saved_document(faster.buttons["share"]["value"])["plan"]
     assert second["hours"]["confident"] < first["hours"]["confident"]
     assert float(second["cost_usd"]["expected"]) > float(first["cost_usd"]["expected"])
     cheaper = acme.clicks(faster, "cheaper")
-    third = acme.gpuplan.plans.saved(cheaper.buttons["share"]["value"])["plan"]
+    third = acme.gpuplan.plans.saved_document(cheaper.buttons["share"]["value"])["plan"]
     assert "With a deadline of" in cheaper.text
     assert float(third["cost_usd"]["expected"]) < float(second["cost_usd"]["expected"])
 

@@ -15,8 +15,11 @@ from gpuplan.api.slack.other_messages import history_message, price_message, ref
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.api.slack.slash_commands import read_command
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
 from tests.api.slack.conftest import Acme
 from tests.clouds.slack import CHANNEL, USER, Slack, faults_of_blocks, markup
+from tests.partial_answers import answer_of
 
 OF_MESSAGES = {"header", "section", "context", "actions", "rich_text", "table", "image"}
 HOSTILE = "<!channel> <@U0123ABCD> <https://evil.example|click> @here *bold* _it_ ~no~ `code` &amp; #general"
@@ -165,14 +168,13 @@ def place(text: str) -> dict[str, object]:
     }
 
 
-def planned(text: str, count: int) -> dict[str, object]:
+def planned(text: str, count: int) -> PlannedAnswer:
     plan = {
         "id": "plan-0123456789abcdef0123",
         "job": {"name": text},
         "snapshot_id": text,
         "cost_usd": {"expected": "4916.00", "p95": "5000.00"},
         "hours": {"expected": 12.5, "confident": 13.0, "p95": 14.0},
-        "finishes_at": text,
         "phases": [place(text)] * max(1, count),
         "certificate": {"offers_considered": 1, "configurations_considered": 1, "gap": 0.01, "solver": text},
         "sensitivity": {
@@ -181,10 +183,10 @@ def planned(text: str, count: int) -> dict[str, object]:
         },
         "warnings": [text] * count,
     }
-    return {"outcome": "planned", "plan": plan, "meta": {"price_age_days": 3.0}}
+    return answer_of(PlannedAnswer, {"plan": plan, "meta": {"price_age_days": 3.0}})
 
 
-def hopeless(text: str, count: int) -> dict[str, object]:
+def hopeless(text: str, count: int) -> InfeasibleAnswer:
     body = {
         "id": "none-0123456789abcdef0123",
         "job": {"name": text},
@@ -194,12 +196,12 @@ def hopeless(text: str, count: int) -> dict[str, object]:
         "nearest_plan": place(text) | {"cost_usd": "1.0"},
         "warnings": [text] * count,
     }
-    return {"outcome": "infeasible", "infeasible": body}
+    return answer_of(InfeasibleAnswer, {"infeasible": body})
 
 
-def explained(text: str, count: int) -> dict[str, object]:
+def explained(text: str, count: int) -> WhyAnswer:
     parts = dict.fromkeys(("compute", "storage", "egress", "power", "setup"), "1.0")
-    plan = {"phases": [place(text)], "cost_usd": "1", "breakdown": parts, "hours_confident": 1.0}
+    plan = {"phases": [place(text) | {"cost_usd": "1"}], "cost_usd": "1", "breakdown": parts, "hours_confident": 1.0}
     about = {
         "named": {"text": text},
         "best": {"plan": plan, "extra": {"usd": "1", "breakdown": parts, "hours_confident": 1.0}},
@@ -213,4 +215,4 @@ def explained(text: str, count: int) -> dict[str, object]:
         "plan": plan,
         "warnings": [text] * count,
     }
-    return {"outcome": "explained", "why": why}
+    return answer_of(WhyAnswer, {"why": why})

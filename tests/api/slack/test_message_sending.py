@@ -101,7 +101,7 @@ def test_slack_that_is_down_for_longer_has_its_answer_when_it_is_back(acme: Acme
     waiting = eventually(acme, lambda answer: answer.last_error != "")
     assert (waiting.delivered_at, waiting.given_up_at, waiting.attempts) == (None, None, QUICK.attempts)
     assert waiting.plan_id.startswith("plan-")
-    assert acme.gpuplan.plans.saved(waiting.plan_id)["outcome"] == "planned"
+    assert acme.gpuplan.plans.saved(waiting.plan_id).outcome == "planned"
     acme.slack.server.faults.clear()
     # Not five seconds later, as it would be, but now.
     acme.gpuplan.store.slack.settle(waiting.id, attempts=0, again_at=datetime.now(UTC), error=waiting.last_error)
@@ -197,7 +197,7 @@ def test_what_slack_will_never_take_is_given_up_logged_and_its_plan_stays(
     over = eventually(acme, lambda answer: answer.given_up_at is not None)
     assert over.last_error == "account_inactive"
     assert (over.response_url, over.message) == ("", None)
-    assert acme.gpuplan.plans.saved(over.plan_id)["outcome"] == "planned"
+    assert acme.gpuplan.plans.saved(over.plan_id).outcome == "planned"
     [line] = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert "account_inactive" in line
     assert f"its plan is stored as {over.plan_id}" in line

@@ -56,7 +56,7 @@ def test_a_good_form_is_closed_and_answered_with_what_is_done_first(acme: Acme, 
     doing, message = acme.slack.wait_for(2)
     assert "Planning ＜!channel> *run*. The answer follows." in doing.text
     assert (message.how, message.channel, message.only_for) == ("response_url", CHANNEL, USER)
-    plan = acme.gpuplan.plans.saved(message.buttons["share"]["value"])["plan"]
+    plan = acme.gpuplan.plans.saved_document(message.buttons["share"]["value"])["plan"]
     assert plan["job"]["constraints"]["providers"] == ["aws", "gcp"]
     assert (plan["job"]["constraints"]["price_kinds"], plan["job"]["confidence"]) == (["spot"], 0.95)
     assert (plan["job"]["budget_usd"], plan["job"]["deadline"]) == ("5000.00", 36.0)
@@ -72,7 +72,7 @@ def test_the_form_has_the_words_of_a_plan_that_most_jobs_need(view: dict[str, An
 def test_samples_are_taken_for_models_that_count_in_samples(acme: Acme, view: dict[str, Any]) -> None:
     assert submit(acme, view, {"model": "resnet-50", "amount": "115M"}) == {}
     [_, message] = acme.slack.wait_for(2)
-    plan = acme.gpuplan.plans.saved(message.buttons["share"]["value"])["plan"]
+    plan = acme.gpuplan.plans.saved_document(message.buttons["share"]["value"])["plan"]
     assert plan["job"]["workload"]["samples"] == 115e6
 
 

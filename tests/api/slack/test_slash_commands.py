@@ -12,6 +12,7 @@ from gpuplan.api.slack.workspaces import allow
 from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.planner.model.wire import wire
 from tests.api.imports.config_texts import LLAMA_FACTORY
 from tests.api.slack.conftest import PAGE, PLAN, Acme
 from tests.clouds.slack import TEAM, USER, Seen, texts
@@ -34,7 +35,7 @@ def test_a_plan_is_promised_and_told_with_what_to_rent_and_why_nothing_is_cheape
         assert part in message.text
     assert "oldest observed" in message.text
     plan_id = message.buttons["share"]["value"]
-    assert acme.gpuplan.plans.saved(plan_id)["plan"]["job"]["training"]["method"] == "lora"
+    assert acme.gpuplan.plans.saved_document(plan_id)["plan"]["job"]["training"]["method"] == "lora"
 
 
 def links(message: Seen) -> list[str]:
@@ -116,7 +117,7 @@ def test_why_answers_for_the_last_plan_and_for_a_named_one(acme: Acme) -> None:
 def test_a_workspace_finds_its_own_plans_and_not_those_of_a_key(acme: Acme, job: dict[str, Any]) -> None:
     ann = Requester(identity=Identity(id="key:ann", name="ann", scopes=with_lesser(["plan"]), via="key"))
     with acting_as(ann):
-        of_ann = acme.gpuplan.plans.plan(job | {"name": "of a key"})["plan"]["id"]
+        of_ann = wire(acme.gpuplan.plans.plan(job | {"name": "of a key"}))["plan"]["id"]
     assert "is not stored (any more)" in acme.asks(f"why {of_ann}").text
     plan_id = acme.asks(f"{PLAN} confidence=91%").buttons["share"]["value"]
     assert "has this plan" in acme.asks(f"why {plan_id}", user="U0COLLEAGUE").text

@@ -35,8 +35,7 @@ def mention(acme: Acme, text: str, thread: str = "", **fields: Any) -> Seen:
 
 
 def job_behind(acme: Acme, message: Seen) -> dict[str, Any]:
-    saved = acme.gpuplan.plans.saved(message.buttons["share"]["value"])
-    return dict((saved.get("plan") or saved["infeasible"])["job"])
+    return dict(acme.gpuplan.plans.saved(message.buttons["share"]["value"]).body.job)
 
 
 def test_follow_ups_in_the_thread_of_a_shared_plan_change_it_one_after_the_other(acme: Acme) -> None:

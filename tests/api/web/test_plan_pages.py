@@ -24,6 +24,8 @@ from gpuplan.api.web.page_rendering import CONTENT_SECURITY_POLICY
 from gpuplan.api.web.plan_exports import handovers, wishable
 from gpuplan.api.web.plan_view import planned_view
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.planner.model.plan import PlannedAnswer
+from tests.partial_answers import answer_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
@@ -232,10 +234,15 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
 
 def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
     answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
-    assert f">{planned_view(answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for " in page
+    assert (
+        f">{planned_view(answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for "
+        in page
+    )
     assert '<h1 id="answer-title">Cheapest for ' in page
     answer["plan"]["certificate"] |= {"gap": 0.122}
-    shown = planned_view(answer, sort=None, now=datetime.now(UTC), prices_since="none")
+    shown = planned_view(
+        answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since="none"
+    )
     assert shown["best"] == "Within 13.9 % of the least possible cost"
     assert [section.title for section in shown["placed"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 

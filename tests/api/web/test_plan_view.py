@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.job_fields import FIELDS
 from gpuplan.api.web.plan_view import proof_sentence
+from gpuplan.planner.model.plan import Plan
+from tests.partial_answers import answer_of
 
 PROOF: dict[str, Any] = {
     "offers_considered": 9488,
@@ -30,23 +32,22 @@ PROOF: dict[str, Any] = {
     ],
 )
 def test_the_proof_is_told_as_far_as_it_goes(extra: dict[str, Any], phrase: str, unsaid: str) -> None:
-    sentence = proof_sentence({"certificate": PROOF | extra})
+    sentence = proof_sentence(answer_of(Plan, {"certificate": PROOF | extra}))
     assert sentence is not None
     assert phrase in sentence
     assert unsaid not in sentence
 
 
 def test_a_plan_of_least_time_has_no_sentence_on_cost() -> None:
-    assert proof_sentence({"certificate": PROOF | {"objective": {"of": "time"}}}) is None
+    assert proof_sentence(answer_of(Plan, {"certificate": PROOF | {"objective": {"of": "time"}}})) is None
 
 
 def test_what_is_not_known_is_left_out_at_a_glance() -> None:
     plan = {
         "cost_usd": {"expected": "10.00", "p95": "12.00"},
         "hours": {"expected": 5.0, "p95": 7.0},
-        "finishes_at": "2026-11-22T17:00:00Z",
     }
-    assert [name for name, _, _ in glance(plan)] == ["Expected cost", "Expected time", "Done"]
+    assert [name for name, _, _ in glance(answer_of(Plan, plan))] == ["Expected cost", "Expected time", "Done"]
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

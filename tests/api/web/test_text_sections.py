@@ -4,10 +4,10 @@ import httpx
 from pydantic import TypeAdapter
 
 from gpuplan.api.presentation.estimate import render_estimate
-from gpuplan.api.presentation.infeasibility import render_infeasible
-from gpuplan.api.presentation.plan import render_plan
+from gpuplan.api.presentation.plan import render_answer
 from gpuplan.api.presentation.sections import sections_of
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, heading, listing
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.text_sections import keyed, sections
 from gpuplan.planner.model.estimate import Estimate
 
@@ -39,7 +39,7 @@ def test_every_section_of_every_kind_of_answer_can_be_shown(
     client: httpx.Client, planned: str, unplanned: str, question: dict[str, object]
 ) -> None:
     answer = client.get(f"/v1{planned}").json()
-    assert len(sections(render_plan(answer["plan"], answer["meta"]))) > 8
-    assert len(sections(render_infeasible(client.get(f"/v1{unplanned}").json()["infeasible"]))) > 2
+    assert len(sections(render_answer(read_answer(answer)))) > 8
+    assert len(sections(render_answer(read_answer(client.get(f"/v1{unplanned}").json())))) > 2
     estimate = TypeAdapter(Estimate).validate_json(client.post("/v1/estimates", json=question).text)
     assert len(sections(render_estimate(estimate))) > 2

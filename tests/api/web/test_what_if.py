@@ -6,6 +6,8 @@ import pytest
 
 from gpuplan.api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now, rounded_up
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
+from tests.partial_answers import answer_of
 
 JOB = {
     "name": "a",
@@ -27,13 +29,14 @@ OTHER = {
 }
 
 
-def planned() -> dict[str, Any]:
-    return {"outcome": "planned", "plan": {"job": JOB, "alternatives": [OTHER], "frontier": [OTHER]}}
+def planned() -> PlannedAnswer:
+    return answer_of(PlannedAnswer, {"plan": {"job": JOB, "alternatives": [OTHER], "frontier": [OTHER]}})
 
 
-def infeasible(requirement: str, needed: str) -> dict[str, Any]:
-    way = {"requirement": requirement, "from": "x", "to": needed, "cost_usd": "1"}
-    return {"outcome": "infeasible", "infeasible": {"job": JOB, "relaxations": [way]}}
+def infeasible(requirement: str, needed: str) -> InfeasibleAnswer:
+    asked = "; ".join("x" for _ in requirement.split(" + "))
+    way = {"requirement": requirement, "from": asked, "to": needed}
+    return answer_of(InfeasibleAnswer, {"infeasible": {"job": JOB, "relaxations": [way]}})
 
 
 def test_no_change_touches_the_answer_itself() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.serialization.plan_document import document
+from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.strategies.strategy_choice import plans_one_configuration
 from tests.planner.explain.by_hand import SETTINGS, Weighed, drawn, free, planned, same, weighed
 from tests.planner.small_catalogues import allowed
@@ -149,7 +150,7 @@ def test_the_certificate_names_its_objective_in_its_own_unit() -> None:
         job, columns = free(3)
         outcome = planned(replace(job, objective=objective), columns)
         assert isinstance(outcome, Planned)
-        shown[objective] = document(outcome, {}, version="test")["plan"]["certificate"]
+        shown[objective] = wire(answer_body(outcome, {}, version="test"))["certificate"]
     assert [shown[objective]["objective"]["unit"] for objective in shown] == ["USD", "hours", "kg CO2e"]
     assert float(shown["cost"]["objective_usd"]) == pytest.approx(shown["cost"]["objective"]["value"])
     assert all(answer["objective"]["value"] == answer["objective"]["bound"] for answer in shown.values())

@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime
 from math import inf
+from typing import cast
 
 import pytest
 
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.scaling.affordable_models import Affordable, Priced, Search
 from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
 from gpuplan.planner.scaling.loss_laws import BESIROGLU, HOFFMANN, LAWS, LossLaw
@@ -43,7 +45,7 @@ def search_with(*, budget: float, data: float = inf, flops_in_time: float = inf)
         flops = 6 * model.parameters * tokens
         if flops > flops_in_time:
             return None
-        return Priced(tokens=tokens, cost_usd=1e-17 * flops * (tokens / 1e9) ** 0.07, answer={})
+        return Priced(tokens=tokens, cost_usd=1e-17 * flops * (tokens / 1e9) ** 0.07, plan=cast(Plan, None))
 
     return Search(price=price, budget_usd=budget, most_tokens=data)
 

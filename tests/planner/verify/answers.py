@@ -16,11 +16,13 @@ from gpuplan.catalog.runtime.errors import Fault
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.inventory_id import inventory_id
-from gpuplan.planner.serialization.plan_document import document
+from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification import verified
 from gpuplan.planner.verify.verification_report import Verification
@@ -54,7 +56,9 @@ def answer_of(
 ) -> Document:
     """The answer as JSON gives it back."""
     outcome = plan(job, columns, settings=settings, owned=owned, past_runs=past_runs, frontier=True, capacity=capacity)
-    shown = document(outcome, canonical(job), version="0.1.0", inventory=inventory_id(owned))
+    body = answer_body(outcome, canonical(job), version="0.1.0", inventory=inventory_id(owned))
+    part = "plan" if isinstance(body, Plan) else "infeasible"
+    shown = {"outcome": "planned" if part == "plan" else part, part: wire(body)}
     printed: Document = json.loads(json.dumps(shown, allow_nan=False))
     return printed
 

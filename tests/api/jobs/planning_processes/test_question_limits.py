@@ -128,8 +128,8 @@ def test_four_heavy_requests_of_one_caller_hold_up_nobody_else(
 def test_an_answer_is_the_same_from_a_process(
     service: Guarded, gpuplan: Services, job: dict[str, Any], hopeless: dict[str, Any], question: dict[str, Any]
 ) -> None:
-    def without_meta(answer: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in answer.items() if name != "meta"}
+    def without_meta(answer: object) -> dict[str, Any]:
+        return {name: value for name, value in wire(answer).items() if name != "meta"}
 
     for document in (job, hopeless):
         assert without_meta(service.gpuplan.plans.plan(document)) == without_meta(gpuplan.plans.plan(document))
@@ -137,7 +137,7 @@ def test_an_answer_is_the_same_from_a_process(
             gpuplan.explanations.why({"job": document})
         )
     assert wire(service.gpuplan.estimates.estimate(question)) == wire(gpuplan.estimates.estimate(question))
-    planned = gpuplan.plans.plan(job)
+    planned = wire(gpuplan.plans.plan(job))
     assert (
         service.gpuplan.verification.verify(planned).verification == gpuplan.verification.verify(planned).verification
     )
@@ -212,11 +212,11 @@ def test_new_prices_count_for_requests_answered_by_a_process(
         processes = PlanningProcesses(guarded_service.gpuplan.context.environment, Budget(processes=3))
         guarded_service.gpuplan.planner.use(processes)
         try:
-            assert guarded_service.gpuplan.plans.plan(job, save=False)["outcome"] == "planned"
+            assert guarded_service.gpuplan.plans.plan(job, save=False).outcome == "planned"
             newer = snapshot_of(TYPES[:1], (offer(98_320_000, observed_at=datetime.now(UTC)),))
             guarded_service.gpuplan.store.put_snapshot(newer, source="refresh")
             # Where preparing them takes long, questions rest on the last ones meanwhile.
-            until(lambda: guarded_service.gpuplan.plans.plan(job, save=False)["plan"]["snapshot_id"] == newer.id)
+            until(lambda: wire(guarded_service.gpuplan.plans.plan(job, save=False))["plan"]["snapshot_id"] == newer.id)
         finally:
             processes.stop()
 

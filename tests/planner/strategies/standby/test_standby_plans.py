@@ -19,8 +19,9 @@ from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.model.job import Constraints, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned, StandbyChoice
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
-from gpuplan.planner.serialization.plan_document import document
+from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
@@ -229,7 +230,7 @@ def test_an_interval_between_checkpoints_is_not_said_to_be_that_of_young_where_a
 @pytest.mark.slow(reason="one long case")
 def test_the_document_says_who_stands_by_how_likely_and_until_when() -> None:
     for _, _, outcome in some_plans():
-        spot, standby = document(outcome, {}, version="x")["plan"]["phases"]
+        spot, standby = wire(answer_body(outcome, {}, version="x"))["phases"]
         assert spot["role"] == "planned"
         assert "switch_by" not in spot
         assert standby["role"] == "standby"

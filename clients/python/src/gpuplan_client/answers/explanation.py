@@ -4,7 +4,16 @@
 from typing import Literal, TypedDict
 
 from gpuplan_client.answers.json_object import JsonObject
-from gpuplan_client.answers.shared import Breakdown, Configuration, Figure, Meta, Moment, ObjectiveName, Usd
+from gpuplan_client.answers.shared import (
+    Breakdown,
+    Configuration,
+    Figure,
+    Meta,
+    Moment,
+    ObjectiveName,
+    RelaxedRequirements,
+    Usd,
+)
 
 
 class ShortPhase(Configuration):
@@ -34,19 +43,13 @@ class Extra(TypedDict):
     carbon_kg: float | None
 
 
-WayOut = TypedDict(
-    "WayOut",
-    {
-        "requirement": str,
-        "from": str,
-        "to": str,
-        "short_by": dict[str, Figure],
-        "cost_usd": Usd,
-        "extra_usd": Usd | None,
-        "plan": Configuration,
-    },
-)
-"""The least change of requirements that allows a plan, and by how much each misses it."""
+class WayOut(RelaxedRequirements):
+    """The least change of requirements that allows a plan, and by how much each misses it."""
+
+    short_by: dict[str, Figure]
+    cost_usd: Usd
+    extra_usd: Usd | None
+    plan: Configuration
 
 
 class RuledOut(TypedDict):

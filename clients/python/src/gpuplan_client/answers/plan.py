@@ -19,6 +19,7 @@ from gpuplan_client.answers.shared import (
     Moment,
     ObjectiveName,
     Phase,
+    RelaxedRequirements,
     Usd,
 )
 
@@ -82,24 +83,10 @@ class Sensitivity(TypedDict):
     """Up to this price the choice stays."""
 
 
-class Alternative(TypedDict):
+class Alternative(Configuration):
     """The best configuration of the kind that its label names, and its extra cost over the plan."""
 
     label: str
-    provider: str
-    region: str
-    zone: str
-    instance_type: str
-    accelerator: str
-    accelerators_per_node: int | float
-    nodes: int
-    slice_hosts: int | None
-    price_kind: str
-    usd_per_node_hour: Usd
-    cost_usd: Usd
-    cost_p95_usd: Usd
-    hours: float
-    hours_confident: float
     extra_usd: Usd
     meets_deadline: bool
     meets_budget: bool
@@ -191,10 +178,11 @@ class Plan(TypedDict):
     """A hash of the user's own machines."""
 
 
-Relaxation = TypedDict(
-    "Relaxation", {"requirement": str, "from": str, "to": str, "cost_usd": Usd, "plan": Configuration}
-)
-"""The least change that makes the job possible, and the plan that it allows.\n\n    Requirements that must be relaxed together are joined by ` + `, their values by `; `.\n    """
+class Relaxation(RelaxedRequirements):
+    """The least change that makes the job possible, and the plan that it allows."""
+
+    cost_usd: Usd
+    plan: Configuration
 
 
 class NearestPlan(Configuration):

@@ -6,7 +6,7 @@ Field names and their order are those of the JSON object.
 
 from typing import Literal, TypedDict
 
-from gpuplan_client.answers.shared import Moment, Usd
+from gpuplan_client.answers.shared import Configuration, Moment, Usd
 
 
 class PoolShare(TypedDict):
@@ -16,7 +16,7 @@ class PoolShare(TypedDict):
     units: float
 
 
-class ScheduledJob(TypedDict):
+class ScheduledJob(Configuration):
     """One job: on what, and when. `job` is its place in the list of jobs, from 0; `slots` is how long its machines are taken.
 
     It ends at `finishes_at` on average and at `finishes_by` with its `confidence`.
@@ -29,20 +29,6 @@ class ScheduledJob(TypedDict):
     finishes_by: Moment
     confidence: float
     slots: int
-    provider: str
-    region: str
-    zone: str
-    instance_type: str
-    accelerator: str
-    accelerators_per_node: int | float
-    nodes: int
-    slice_hosts: int | None
-    price_kind: str
-    usd_per_node_hour: Usd
-    cost_usd: Usd
-    cost_p95_usd: Usd
-    hours: float
-    hours_confident: float
     pools: list[PoolShare]
 
 

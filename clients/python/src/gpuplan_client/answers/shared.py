@@ -85,6 +85,10 @@ class Configuration(Machines):
     hours_confident: float
 
 
+RelaxedRequirements = TypedDict("RelaxedRequirements", {"requirement": str, "from": str, "to": str})
+"""Requirements that have to be relaxed together: names joined by ` + `, their values before and after by `; `."""
+
+
 class Place(TypedDict):
     """The place of an earlier phase's machines."""
 
