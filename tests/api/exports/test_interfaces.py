@@ -47,7 +47,7 @@ def test_a_saved_plan_and_the_file_of_it_give_the_same_export(
     run: Run, saved: dict[str, Any], plan_file: Callable[[Any], Path], gpuplan: Services
 ) -> None:
     by_id = run("export", saved["id"], "--to", "slurm")
-    by_file = run("export", plan_file(gpuplan.plans.saved(saved["id"])), "--to", "slurm")
+    by_file = run("export", plan_file(gpuplan.plans.saved_document(saved["id"])), "--to", "slurm")
     assert (by_id.code, by_id.out) == (0, by_file.out)
     assert by_id.out.startswith("#!/bin/bash\n#SBATCH --job-name=lora-id-")
 

@@ -18,6 +18,7 @@ from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.availability.obtainable import modelled_chance
+from gpuplan.planner.model.plan import PlannedAnswer
 from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 
@@ -68,12 +69,16 @@ def test_a_plan_with_live_answers_says_what_own_runs_got(gpuplan_alone: Services
         "constraints": {"instance_types": [MACHINE], "price_kinds": ["on_demand"]},
     }
     job["deadline"] = "60d"
-    first = gpuplan_alone.plans.plan(job, now=NOW, save=False, live=True)["plan"]["phases"][0]
+    first = wire(gpuplan_alone.plans.plan(job, now=NOW, save=False, live=True))["plan"]["phases"][0]
     asked = {"machine": MACHINE, "region": first["region"], "nodes": first["nodes"]}
     reported(gpuplan_alone, (asked | {"refused": "no-capacity"}, timedelta(hours=1)))
-    answer = gpuplan_alone.plans.plan(job, now=NOW, save=False, live=True)
+    typed = gpuplan_alone.plans.plan(job, now=NOW, save=False, live=True)
+    assert isinstance(typed, PlannedAnswer)
+    assert typed.plan.capacity_ladder is not None
+    stated_source = source_of(typed.plan.capacity_ladder)
+    answer = wire(typed)
     plan = answer["plan"]
-    assert source_of(plan["capacity_ladder"]).startswith("your own runs: refused 1 of 1 time in the last 7 days, asked")
+    assert stated_source.startswith("your own runs: refused 1 of 1 time in the last 7 days, asked")
     [stated] = plan["live_capacity"]["answers"]
     assert (stated["source"], stated["region"]) == ("your own runs", first["region"])
     assert gpuplan_alone.verification.verify(answer).outcome == "verified"
