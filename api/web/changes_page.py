@@ -10,10 +10,12 @@ from fastapi.responses import Response
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.cursor_pages import next_cursor, read_cursor
 from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.observability.telemetry_settings import telemetry_settings
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.offer_changes import MOVES, WHAT, changed
-from gpuplan.api.services.service_context import days_between
+from gpuplan.api.services.price_freshness import ProviderFreshness, provider_freshness
 from gpuplan.api.web.catalogue_table import history_url
+from gpuplan.api.web.changes_chart import changes_figure
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -42,7 +44,6 @@ def changes(request: Request, gpuplan: OurGpuplan) -> Response:
         diff = None if only else _diff(gpuplan, asked)
     except UnusableInput as error:
         faults = error.faults
-    now = datetime.now(UTC)
     context = {
         "section": "What changed",
         "asked": dict.fromkeys(FIELDS, "") | asked,
@@ -55,16 +56,23 @@ def changes(request: Request, gpuplan: OurGpuplan) -> Response:
         "snapshots": snapshots[:MOST_SNAPSHOTS],
         "providers": sorted({provider for provider, _ in gpuplan.context.columns().regions}),
         "refreshes": gpuplan.refreshes.listed()["refreshes"][:MOST_REFRESHES],
-        "ages": [
-            {
-                "of": price,
-                "newest_days": days_between(now, price.newest_at),
-                "oldest_days": days_between(now, price.oldest_at),
-            }
-            for price in request.app.state.figures.prices()
-        ],
+        "ages": _ages(request),
+        "has_chart": len(snapshots) > 1,
     }
     return render(request, "changes.html", context, status=422 if faults else 200)
+
+
+@router.get("/changes/ages")
+def ages(request: Request) -> Response:
+    """Only the freshness of each provider, for a page that stays open."""
+    return render(request, "ages.html", {"ages": _ages(request)})
+
+
+@router.get("/changes/chart")
+def chart(request: Request, gpuplan: OurGpuplan) -> Response:
+    """Only the chart of what the last refreshes changed, which takes longer than the rest of the page."""
+    figure = changes_figure(gpuplan.store)
+    return render(request, "changes_chart.html", {"section": "What changed", "chart": figure})
 
 
 @router.get("/changes/refreshes/{refresh_id}")
@@ -72,6 +80,11 @@ def refresh(request: Request, refresh_id: Annotated[str, Path(max_length=200)], 
     """Show one refresh by provider, with all quarantined rows and their reasons."""
     report = gpuplan.refreshes.report(refresh_id)
     return render(request, "refresh.html", {"section": "What changed", "report": report})
+
+
+def _ages(request: Request) -> list[ProviderFreshness]:
+    limit = telemetry_settings().stale_after_hours
+    return provider_freshness(request.app.state.figures.prices(), now=datetime.now(UTC), limit_hours=limit)
 
 
 def _diff(gpuplan: Services, asked: dict[str, str]) -> dict[str, Any]:

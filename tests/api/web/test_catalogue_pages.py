@@ -272,6 +272,14 @@ def test_what_the_last_refresh_changed_is_counted_and_filtered(nights: httpx.Cli
     assert "51 to 70 of 70" in text_of(nights.get(following))
 
 
+def test_what_each_refresh_changed_is_drawn_with_a_link_to_it(nights: httpx.Client) -> None:
+    chart = nights.get("/changes/chart").text
+    titles = re.findall(r'<a href="/changes\?before=\w+&amp;after=\w+" aria-label="[^:]+:\d\d UTC: ([^"]+)"', chart)
+    # In two drawings: the embedded prices went with the first night.
+    assert titles[-2:] == titles[len(titles) // 2 - 2 : len(titles) // 2] == ["1 dearer, 1 gone", "1 cheaper, 70 new"]
+    assert "Counting the changes" in text_of(nights.get("/changes"))
+
+
 def test_two_other_snapshots_are_compared(nights: httpx.Client) -> None:
     ids = re.findall(r'<option value="([0-9a-f]{32})">[^<]+, refresh<', nights.get("/changes").text)
     newest, middle, oldest = ids[:3]
@@ -287,7 +295,8 @@ def test_two_other_snapshots_are_compared(nights: httpx.Client) -> None:
 def test_the_age_of_prices_and_refreshes_are_told(nights: httpx.Client) -> None:
     answer = nights.get("/changes")
     text = text_of(answer)
-    assert "1 stale" in text
+    assert "1 not confirmed by the last refresh" in text
+    assert text_of(nights.get("/changes/ages")).startswith("How fresh prices are")
     assert "refresh: partial; azure 20 rows" in text
     assert 'href="/changes/refreshes/refresh-1"' in answer.text
 
