@@ -34,6 +34,7 @@ from gpuplan.planner.model.training import (
     OFFLOADED,
     SOFTWARE,
     STAGES,
+    TENSOR_OVERLAPS,
     XLA_FRAMEWORKS,
     Training,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "OFFLOADED",
     "SOFTWARE",
     "STAGES",
+    "TENSOR_OVERLAPS",
     "XLA_FRAMEWORKS",
     "Explicit",
     "Preset",

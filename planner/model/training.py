@@ -74,6 +74,15 @@ _SOFTWARE_ALIASES = {
 }
 
 
+#: What hides tensor-parallel communication; `auto` is what the software does.
+TENSOR_OVERLAPS = ("auto", "none", "asynchronous")
+_TENSOR_OVERLAP_ALIASES = {
+    "blocking": "none",
+    "async": "asynchronous",
+    "async-tp": "asynchronous",
+    "tp_comm_overlap": "asynchronous",
+    "collective-matmul": "asynchronous",
+}
 #: Frameworks that code may be written for (`planner.model.frameworks` has the machines of each).
 FRAMEWORKS = ("pytorch-cuda", "pytorch-rocm", "jax", "xla", "neuron", "any")
 #: Those whose steps XLA compiles.
@@ -199,6 +208,15 @@ class Training:
             choice(("auto", *SOFTWARE), _SOFTWARE_ALIASES),
             "`fused` kernels of Megatron or Transformer Engine, `compiled` by XLA or torch.compile, `eager` with fused "
             "attention, or `plain`: attention written out; `auto` takes `fused`, and says what eager would take",
+        ),
+    ] = "auto"
+    tensor_overlap: Annotated[
+        str,
+        JobField(
+            choice(TENSOR_OVERLAPS, _TENSOR_OVERLAP_ALIASES),
+            "whether tensor-parallel communication waits (`none`), or moves in parts behind the matmuls that need it "
+            "(`asynchronous`); `auto`: partly hidden, as in measured runs",
+            example="asynchronous",
         ),
     ] = "auto"
     micro_batch: Annotated[

@@ -256,7 +256,7 @@ MEASURED_CLASSES: dict[str, str | None] = {
     "speech": "whisper-small",
     "recurrent": "lstm-lm",
     "recommender": "dlrm",
-    "gnn": None,
+    "gnn": "rgat",
     "other": None,
 }
 

@@ -25,8 +25,10 @@ class Traffic:
     rest: Floats
 
 
-def traffic(work: Work, training: Training, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
-    """Exposed traffic of the candidates `at`, which compute for `busy` seconds, `attention` of them in attention."""
+def traffic(
+    work: Work, training: Training, at: Gathered, busy: Floats, *, matmul: Floats, attention: Floats
+) -> Traffic:
+    """Exposed traffic of the candidates `at`, which compute for `busy` seconds: `matmul` and `attention` of them in those."""
     rest = _data_parallel(work, at, busy)
     rest += busy * (value("straggler") * at.log2_domains)
     in_stage = np.zeros(len(busy))
@@ -39,7 +41,7 @@ def traffic(work: Work, training: Training, at: Gathered, busy: Floats, attentio
     tokens = at.local * sequences / at.context
     bytes_per_token = at.element_bytes * shape.hidden_size * tokens * at.share
     if at.tensor.max(initial=1.0) > 1:
-        in_stage += _tensor(shape.layers, at, bytes_per_token)
+        in_stage += _tensor(training, at, shape.layers * bytes_per_token, matmul)
     if at.context.max(initial=1.0) > 1:
         in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
     if at.expert.max(initial=1.0) > 1:
@@ -111,13 +113,20 @@ def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
     return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor), dtype=np.float64)
 
 
-def _tensor(layers: float, at: Gathered, bytes_per_token: Floats) -> Floats:
-    """Seconds of tensor parallelism: four activation all-reduces per block and step, six with recomputation.
+def _tensor(training: Training, at: Gathered, activation_bytes: Floats, matmul: Floats) -> Floats:
+    """Exposed seconds of tensor parallelism: four activation all-reduces per block and step, six with recomputation.
 
-    Source: Korthikanti 2022.
+    Source: Korthikanti 2022. Asynchronous collectives move one rank's part at a time while the matmul of the part before
+    it runs, so the first part waits, and what the matmuls are too short for (Wang 2023, section 5).
     """
-    volume = 8.0 * layers * (1.0 + 0.5 * at.full) * bytes_per_token * (at.tensor - 1.0) / at.tensor
-    return value("tensor_exposed") * volume / _rate(at, at.tensor)
+    moving = 8.0 * (1.0 + 0.5 * at.full) * activation_bytes * (at.tensor - 1.0) / at.tensor / _rate(at, at.tensor)
+    overlap = training.tensor_overlap
+    if overlap == "none":
+        return moving
+    if overlap == "auto":
+        return value("tensor_exposed") * moving
+    behind = np.minimum(moving * (1.0 - 1.0 / at.tensor), matmul)
+    return moving - behind * (1.0 - value("hidden_tax"))
 
 
 def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> Floats:

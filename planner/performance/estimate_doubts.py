@@ -34,6 +34,7 @@ LEAST_EFFECT = 1.02
 _SHARDED = LayoutRequest(tensor=1, pipeline=1, context=1, zero_stage=3)
 _SPLITTING = ("tensor", "pipeline", "context")
 _WAYS = (*_SPLITTING, "data", "expert", "zero_stage")
+_OVERLAP = "training.tensor_overlap"
 #: Software that people run without saying so: Hugging Face's own, one kernel after the other.
 _UNSTATED_SOFTWARE = "eager"
 
@@ -103,7 +104,7 @@ def doubts_of(asked: Asked, estimated: Estimates) -> tuple[Doubt, ...]:
     """The largest doubts about the only row of `estimated`, the largest first; that row is what `asked` gives as it stands."""
     hours = float(estimated.hours[0])
     factors = (*_software(asked), *_precision(asked, estimated), *_checkpointing(asked, estimated))
-    factors += (*_batch(asked), *_layout(asked, estimated), *_network(asked))
+    factors += (*_batch(asked), *_layout(asked, estimated), *_tensor_overlap(asked, estimated), *_network(asked))
     doubts = [_band(asked, estimated)]
     for what, other, state in factors:
         if math.isfinite(other):
@@ -180,6 +181,14 @@ def _layout(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
             asked.hours(request=request),
             asked.states_layout,
         )
+
+
+def _tensor_overlap(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
+    """Tensor-parallel communication that waits, where it is assumed to be hidden as in measured runs."""
+    training = asked.training
+    if training.tensor_overlap == "auto" and int(estimated.tensor[0]) > 1:
+        other = asked.hours_trained(replace(training, tensor_overlap="none"))
+        yield "tensor-parallel communication assumed partly hidden: waiting for it would take", other, _OVERLAP
 
 
 def _network(asked: Asked) -> Iterator[Alternative]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import OFFLOADED, Training
 from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
 from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
@@ -27,10 +28,21 @@ class Question:
 
 
 def question_of(work: Work, training: Training, machines: Machines, request: LayoutRequest) -> Question:
-    """The input with rates of the machines and a completed layout request. Raises `UnusableInput` for an unknown precision."""
+    """The input with rates of the machines and a completed layout request.
+
+    Raises `UnusableInput` for an unknown precision, and where tensor parallelism cannot be but its overlap is stated.
+    """
+    if training.tensor_overlap != "auto" and (work.shape is None or request.tensor == 1):
+        why = "on.layout has tensor 1;" if work.shape else "this model has no layers that tensor parallelism splits;"
+        raise no_tensor_parallelism(why)
     return Question(
         work=work, training=training, clusters=rates_of(work, training, machines), request=_completed(request, training)
     )
+
+
+def no_tensor_parallelism(why: str) -> UnusableInput:
+    """The refusal of a stated overlap of communication that there is not."""
+    return UnusableInput.at("training", "tensor_overlap", message=f"belongs to tensor parallelism: {why} leave it out")
 
 
 def rates_of(work: Work, training: Training, machines: Machines) -> Clusters:

@@ -28,6 +28,7 @@ from gpuplan.planner.performance.estimator_request import (
     Machines,
     one_configuration,
 )
+from gpuplan.planner.performance.layout_question import no_tensor_parallelism
 from gpuplan.planner.performance.memory_headroom import largest_micro_batch, least_accelerators, loading_gib
 from gpuplan.planner.performance.memory_remedies import eager_does_not_fit
 from gpuplan.planner.performance.prediction_bands import Z80
@@ -67,6 +68,8 @@ def estimate_on(
         estimates = ask(work, training, roomy, request=_as_request(estimates))
     if estimates.reason[0]:
         raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
+    if training.tensor_overlap != "auto" and int(estimates.tensor[0]) == 1:
+        raise no_tensor_parallelism("the layout found here has tensor 1; state another in on.layout, or")
     precision = estimates.precisions[int(estimates.precision[0])]
     loading = loading_gib(work, estimates, 4.0 if precision in {"fp32", "tf32"} else 2.0)
 

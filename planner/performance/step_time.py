@@ -143,7 +143,7 @@ def seconds(work: Work, training: Training, at: Gathered) -> dict[str, Floats]:
     """Seconds per step of the job by cause; their sum is the step time."""
     busy = compute(work, training, at)
     total = busy.matmul + busy.attention + busy.memory_bound
-    moved = traffic(work, training, at, total, busy.attention)
+    moved = traffic(work, training, at, total, matmul=busy.matmul, attention=busy.attention)
     checkpoints = _checkpoint_seconds(work, at, total) if work.offloaded_bytes_per_sample else 0.0
     bubble = (at.pipeline - 1.0) / (at.interleave * at.micro_batches) * (total + moved.in_stage)
     optimizer = optimizer_seconds(training, at)

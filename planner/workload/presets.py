@@ -187,6 +187,7 @@ _CLASSES = {
     "diffusion": "diffusion models",
     "gan": "GANs",
     "recommender": "recommenders",
+    "graph": "graph networks",
 }
 
 

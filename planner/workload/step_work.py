@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 #: Classes of work that differ in how well they use a machine: decoder-only language models, those with experts, encoders
 #: (BERT), encoder-decoders (T5, Whisper), image transformers, convolutional, detection (convolutions with heads and
-#: proposals), recurrent, diffusion, adversarial and recommender models, and explicit work with known totals only.
+#: proposals), recurrent, diffusion, adversarial, recommender and graph models, and explicit work with known totals only.
 TASKS = (
     "language",
     "mixture-of-experts",
@@ -17,6 +17,7 @@ TASKS = (
     "diffusion",
     "gan",
     "recommender",
+    "graph",
     "explicit",
 )
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import estimate, software_stacks
 from gpuplan.planner.performance.communication import copies_across_nodes
 from gpuplan.planner.performance.configuration_on_request import On
 from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines
+from gpuplan.planner.performance.fitted_constants import value
 from gpuplan.planner.performance.single_configuration import estimate_on
 from gpuplan.planner.workload import find_preset, work_of
 from gpuplan.planner.workload.step_work import Work
@@ -146,3 +148,34 @@ def test_hosts_hold_up_what_is_faster_than_they_decode() -> None:
     # Photos come no faster to the quicker of two chips that both wait for them.
     assert shown["eager", "B200-SXM"].hours == pytest.approx(shown["eager", "H200-141GB-SXM"].hours)
     assert shown["fused", "B200-SXM"].terms["data"] == 0
+
+
+def test_asynchronous_tensor_parallelism_leaves_the_first_part_exposed_and_what_matmuls_are_too_short_for() -> None:
+    work, machines = work_of(Preset(model="llama-3-70b", tokens=1e9), BF16), cluster(chip(), memory_mib=ROOMY_MIB)
+    waiting, partly, behind = (
+        ask(work, machines, Training(precision="bf16", tensor_overlap=overlap), tensor=8, checkpointing="none")
+        for overlap in ("none", "auto", "asynchronous")
+    )
+    seconds = [float(one.terms["communication"][0]) for one in (waiting, partly, behind)]
+    assert seconds == sorted(seconds, reverse=True)
+    # The matmuls of this step are longer than its traffic: seven eighths are hidden, less what hiding costs.
+    assert float(waiting.terms["matmul"][0]) > seconds[0]
+    assert seconds[0] - seconds[2] == pytest.approx(seconds[0] * 7 / 8 * (1 - value("hidden_tax")))
+    fast = cluster(chip(), devices=2, memory_mib=ROOMY_MIB, nodes=1)
+    alone = ask(work, fast, Training(precision="bf16", tensor_overlap="asynchronous"), tensor=2, checkpointing="none")
+    assert alone.step_seconds[0] < ask(work, fast, BF16, tensor=2, checkpointing="none").step_seconds[0] * 1.01
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "layout"),
+    [("resnet-50", 8, LayoutRequest()), ("gpt2", 8, LayoutRequest(tensor=1)), ("gpt2", 1, LayoutRequest())],
+)
+def test_overlap_without_tensor_parallelism_is_refused(model: str, gpus: int, layout: LayoutRequest) -> None:
+    training = Training(precision="bf16", tensor_overlap="asynchronous")
+    amount: dict[str, Any] = {"tokens": 1e9} if find_preset(model).unit == "tokens" else {"samples": 1e6}
+    work, on = (
+        work_of(Preset(model=model, **amount), training),
+        On(accelerator="H100-80GB-SXM", gpus=gpus, layout=layout),
+    )
+    with pytest.raises(UnusableInput, match=r"training.tensor_overlap: belongs to tensor parallelism: .*leave it out"):
+        estimate_on(work, training, on, goodput=1.0)

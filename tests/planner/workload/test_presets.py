@@ -198,7 +198,7 @@ def test_a_model_of_other_dimensions_is_never_taken_for_a_preset(text: str) -> N
 
 
 def test_a_name_that_is_near_none_is_told_which_families_there_are() -> None:
-    message = faults(model="rgat", samples=1e6)["workload.model"]
+    message = faults(model="schnet", samples=1e6)["workload.model"]
     assert "nearest" not in message
     assert "detectors (ssd-resnet34)" in message
 
