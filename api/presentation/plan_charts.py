@@ -1,7 +1,8 @@
 """The two charts of a plan: the cost-time frontier and the schedule."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from gpuplan.api.presentation.charts.drawing import NARROW, WIDE, Axis, Figure, LegendEntry, Size
@@ -10,9 +11,10 @@ from gpuplan.api.presentation.charts.picture import PICTURE, png_of
 from gpuplan.api.presentation.charts.spans import Row, Span, timeline
 from gpuplan.api.presentation.frontier import thinned
 from gpuplan.api.presentation.phrases import deadline_at, offer
-from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
+from gpuplan.api.presentation.text_formatting import chance, duration, number, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.planner.model.explanation import FrontierPoint
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.shared import Configuration, ContingencyStandby, Phase
 
@@ -41,6 +43,8 @@ _SPOT = _KindShape(shape="circle", name="spot", tag="kind-spot")
 _ON_DEMAND = _KindShape(shape="square", name="on demand", tag="kind-on-demand")
 _BOOKED = _KindShape(shape="diamond", name="reserved or booked", tag="kind-booked")
 _OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
+#: Points of the chart of cost, time and carbon.
+MOST_CARBON_POINTS = 40
 #: Above this ratio of the highest to the lowest cost the axis is logarithmic, to keep low costs distinguishable.
 _WIDE = 6.0
 
@@ -80,13 +84,14 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
     mine = Series(name="this plan", kind="points", points=(point,))
     costs = [float(point.cost_usd) for point in shown] + [float(cost)]
     wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
-    deadline = plan.job.get("deadline")
+    deadline, budget = plan.job.get("deadline"), plan.job.get("budget_usd")
     drawing = chart(
         "Cost against time" if links is None else "Cost against time: a point links to a plan with its deadline",
         [trades, mine],
         Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
         Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
         rules=(deadline,) if deadline else (),
+        levels=(float(budget),) if budget else (),
         sizes=sizes,
     )
     columns = (("time at requested confidence", True), ("expected", True), ("cost", True), ("machines", False))
@@ -100,6 +105,7 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         for point in shown
     )
     note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
+    note += f"; across: the budget, {usd(budget)}" if budget else ""
     note += "; shaded: up to 95 % of runs" if trades.upper else ""
     return Figure(
         title=f"Expected cost against time at requested confidence{note}",
@@ -108,6 +114,55 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         rows=rows,
         legend=_legend(shown, first),
     )
+
+
+def carbon_figure(points: Sequence[FrontierPoint], plan: Plan) -> Figure:
+    """Choices that no other beats in cost, time and carbon: the area of a mark is its carbon, `points` not empty.
+
+    At most `MOST_CARBON_POINTS` points, evenly spaced in time, with the one of least carbon.
+    """
+    ordered = sorted(points, key=lambda point: point.hours_confident)
+    step = max(1, math.ceil(len(ordered) / MOST_CARBON_POINTS))
+    least, most = (extreme(ordered, key=lambda point: point.carbon_kg) for extreme in (min, max))
+    shown = [point for number, point in enumerate(ordered) if number % step == 0 or point is least]
+    heaviest = most.carbon_kg or 1.0
+    # Large marks first, so that small ones are not covered.
+    drawn = [
+        replace(
+            _frontier_point(point, None),
+            title=f"{_point_title(point)}, {_kg(point)}",
+            size=max(0.7, 2.6 * math.sqrt(point.carbon_kg / heaviest)),
+        )
+        for point in sorted(shown, key=lambda point: -point.carbon_kg)
+    ]
+    costs = [float(point.cost_usd) for point in shown]
+    wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
+    drawing = chart(
+        "Cost, time and carbon",
+        [Series(name="choices", kind="points", points=tuple(drawn))],
+        Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
+        Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
+    )
+    rows = tuple(
+        (
+            duration(point.hours_confident),
+            usd(point.cost_usd),
+            _kg(point),
+            offer(point),
+        )
+        for point in shown
+    )
+    return Figure(
+        title=f"Area: carbon of the run, from {_kg(least)} to {_kg(most)}; no choice is better in all three",
+        drawing=drawing,
+        columns=(("time at requested confidence", True), ("cost", True), ("carbon", True), ("machines", False)),
+        rows=rows,
+        legend=_legend(shown, plan.phases[0])[:-1],
+    )
+
+
+def _kg(point: FrontierPoint) -> str:
+    return f"{number(point.carbon_kg)} kg CO2e"
 
 
 def frontier_picture(plan: Plan) -> bytes | None:

@@ -28,12 +28,13 @@ from gpuplan.api.web.what_if import (
     any_speed,
     as_alternative,
     at_point,
+    by_budget,
     by_deadline,
     by_way_out,
     for_other_framework,
     from_now,
 )
-from gpuplan.catalog.parsing.quantities import MAX_HOURS
+from gpuplan.catalog.parsing.quantities import MAX_HOURS, MAX_USD
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.wire import wire
@@ -166,12 +167,17 @@ def show(
     return render(request, "infeasible.html", shared | context, status=status, headers=headers)
 
 
+DeadlineHours = Annotated[float, Field(gt=0, le=MAX_HOURS, allow_inf_nan=False)]
+BudgetUsd = Annotated[float, Field(gt=0, le=MAX_USD, allow_inf_nan=False)]
+
+
 class IfQuery(BaseModel):
     """One change of a saved answer's job, among those that the answer offers."""
 
     model_config = ConfigDict(extra="forbid")
 
-    deadline_hours: Annotated[float, Field(gt=0, le=MAX_HOURS, allow_inf_nan=False)] | None = None
+    deadline_hours: DeadlineHours | None = None
+    budget_usd: BudgetUsd | None = None
     point: int | None = None
     alternative: int | None = None
     way_out: int | None = None
@@ -206,6 +212,8 @@ def changed(answer: PlanAnswer, query: IfQuery) -> Document:
         raise UnusableInput.at(message=f"give exactly one change; accepted: one of {names}")
     if query.deadline_hours is not None:
         return by_deadline(answer, query.deadline_hours)
+    if query.budget_usd is not None:
+        return by_budget(answer, query.budget_usd)
     if query.point is not None:
         return at_point(answer, query.point)
     if query.alternative is not None:
@@ -220,22 +228,23 @@ def changed(answer: PlanAnswer, query: IfQuery) -> Document:
 
 
 class LiveQuery(BaseModel):
-    """The deadline to try, in hours from the job's start."""
+    """The deadline to try, in hours from the job's start, or the budget in US dollars."""
 
     model_config = ConfigDict(extra="forbid")
 
-    deadline_hours: Annotated[float, Field(gt=0, le=MAX_HOURS, allow_inf_nan=False)]
+    deadline_hours: DeadlineHours | None = None
+    budget_usd: BudgetUsd | None = None
 
 
 @router.get("/plans/{plan_id}/live", dependencies=[Depends(needs("plan"))])
 async def live(
     request: Request, plan_id: str, query: Annotated[LiveQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:
-    """The card of the plan with another deadline, on the same prices; nothing is saved."""
+    """The card of the plan with another deadline or budget, on the same prices; nothing is saved."""
 
     def answered() -> PlanAnswer:
         saved = gpuplan.plans.saved(plan_id)
-        job = by_deadline(saved, query.deadline_hours)
+        job = changed(saved, IfQuery(**query.model_dump()))
         return gpuplan.plans.plan(job, snapshot=saved.body.snapshot_id, save=False)
 
     answer = await workers.run(answered)

@@ -84,6 +84,7 @@ def planned_view(
             "frontier": frontier_figure(plan, f"{base}/if?point="),
             "timeline": phases_figure(plan),
             "deadline": plan.job.get("deadline"),
+            "budget": plan.job.get("budget_usd"),
             "what_if": what_if_links(plan, base),
             "alternatives": alternatives(plan, base, sort),
             "sort": sort,

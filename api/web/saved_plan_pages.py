@@ -14,10 +14,11 @@ from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.presentation.estimate import render_estimate
 from gpuplan.api.presentation.explanation import render_why
 from gpuplan.api.presentation.phrases import machines
+from gpuplan.api.presentation.plan_charts import carbon_figure
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.form_bodies import read_form
-from gpuplan.api.web.form_words import sections_in_form_words
+from gpuplan.api.web.form_words import in_form_words, sections_in_form_words
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.api.web.plan_exports import WISHES, address
 from gpuplan.api.web.plan_pages import show
@@ -67,6 +68,25 @@ async def why(
         "error": None,
     }
     return render(request, "why.html", {"section": "Plan"} | context)
+
+
+@router.get("/plans/{plan_id}/carbon", dependencies=[Depends(needs("plan"))])
+async def carbon(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """Cost, time and carbon of the choices that no other beats in all three, on the plan's own prices."""
+
+    def asked() -> tuple[Plan | Infeasible, WhyAnswer]:
+        body = gpuplan.plans.saved(plan_id).body
+        return body, gpuplan.explanations.why({"job": body.job}, snapshot=body.snapshot_id)
+
+    body, answer = await workers.run(asked)
+    frontier = answer.why.frontier
+    context = {
+        "plan": body,
+        "name": body.job.get("name") or "this job",
+        "figure_made": carbon_figure(frontier.points, body) if frontier.points and isinstance(body, Plan) else None,
+        "unknown": [in_form_words(sentence) for sentence in frontier.unknown_carbon],
+    }
+    return render(request, "carbon.html", {"section": "Plan"} | context)
 
 
 class PhaseQuery(BaseModel):

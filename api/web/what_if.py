@@ -22,8 +22,15 @@ _LISTS = frozenset(
 
 
 def by_deadline(answer: PlanAnswer, hours: float) -> JsonObject:
-    """The job with another deadline, in hours from its start."""
-    return _job(answer) | {"deadline": hours}
+    """The job with another deadline, in hours from its start; for least cost if it was for least time."""
+    job = _job(answer) | {"deadline": hours}
+    return job | {"objective": "cost"} if job.get("objective") == "time" else job
+
+
+def by_budget(answer: PlanAnswer, usd: float) -> JsonObject:
+    """The job for the fastest plan within a budget."""
+    job = {name: value for name, value in _job(answer).items() if name != "deadline"}
+    return job | {"budget_usd": usd, "objective": "time"}
 
 
 def any_speed(answer: PlanAnswer) -> JsonObject:

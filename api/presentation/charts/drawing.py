@@ -150,9 +150,10 @@ def reachable(parent: ET.Element, title: str, *, href: str | None, kind: str = "
     return element
 
 
-def mark(parent: ET.Element, shape: str, x: float, y: float) -> None:
-    """The mark of a point: a circle or one of the `OUTLINES`."""
+def mark(parent: ET.Element, shape: str, x: float, y: float, size: float = 1.0) -> None:
+    """The mark of a point: a circle or one of the `OUTLINES`, `size` times as wide as usual."""
     if shape == "circle":
-        ET.SubElement(parent, "circle", {"class": "mark", "r": "5", "cx": f"{x:g}", "cy": f"{y:g}"})
+        ET.SubElement(parent, "circle", {"class": "mark", "r": f"{5 * size:g}", "cx": f"{x:g}", "cy": f"{y:g}"})
     else:
-        ET.SubElement(parent, "path", {"class": "mark", "d": OUTLINES[shape], "transform": f"translate({x:g} {y:g})"})
+        moved = f"translate({x:g} {y:g})" + (f" scale({size:g})" if size != 1.0 else "")
+        ET.SubElement(parent, "path", {"class": "mark", "d": OUTLINES[shape], "transform": moved})

@@ -26,7 +26,7 @@ from gpuplan.api.presentation.charts.scale import Scale
 class Point:
     """A mark: position, text, link, and whether it is the page's subject.
 
-    `style` is the series' own unless given; `shape` is circle or one of the `OUTLINES`. `tags` are the meanings of both,
+    `style` is the series' own unless given; `shape` is circle or one of the `OUTLINES`, `size` times as wide as usual. `tags` are the meanings of both,
     by which a legend filters.
     """
 
@@ -37,6 +37,7 @@ class Point:
     current: bool = False
     style: str = ""
     shape: str = "circle"
+    size: float = 1.0
     tags: tuple[str, ...] = ()
 
 
@@ -63,11 +64,13 @@ def chart(
     up: Axis,
     *,
     rules: Sequence[float] = (),
+    levels: Sequence[float] = (),
     sizes: Sequence[Size] = (WIDE, NARROW),
 ) -> Markup:
-    """All series over two axes, drawn in every size; `rules` are x values of dashed lines.
+    """All series over two axes, drawn in every size; `rules` are x values of dashed lines, the deadlines.
 
-    The drawing states its horizontal scale as `data-x`: log or linear, lowest and highest value, and their pixels.
+    `levels` are y values of dashed lines, the budgets, drawn where they lie within the values. The drawing states its
+    scales as `data-x` and `data-y`: log or linear, lowest and highest value, and their pixels.
     Raises `ValueError` if no series has a point.
     """
 
@@ -78,10 +81,15 @@ def chart(
         x = Scale.over(xs, start=size.left, end=size.width - size.right, log=across.log, zero=across.zero)
         y = Scale.over(ys, start=size.height - size.bottom, end=size.top, log=up.log, zero=up.zero)
         svg = canvas(size, title)
-        svg.set("data-x", f"{'log' if x.log else 'linear'} {x.low!r} {x.high!r} {x.start:g} {x.end:g}")
+        for name, scale in (("data-x", x), ("data-y", y)):
+            kind = "log" if scale.log else "linear"
+            svg.set(name, f"{kind} {scale.low!r} {scale.high!r} {scale.start:g} {scale.end:g}")
         axes(svg, size, x=x, y=y, across=across, up=up)
         for at in rules:
-            line(svg, (x.at(at), x.at(at)), (size.top, size.height - size.bottom), "rule")
+            line(svg, (x.at(at), x.at(at)), (size.top, size.height - size.bottom), "rule deadline")
+        for at in levels:
+            if y.low <= at <= y.high:
+                line(svg, (size.left, size.width - size.right), (y.at(at), y.at(at)), "rule budget")
         for drawn in series:
             _band(svg, drawn, x, y)
             _path(svg, drawn, x, y)
@@ -127,4 +135,4 @@ def _marks(svg: ET.Element, series: Series, x: Scale, y: Scale) -> None:
         ET.SubElement(group, "circle", {"class": "target", "r": f"{TARGET_RADIUS:g}"} | centre)
         if point.current:
             ET.SubElement(group, "circle", {"class": "ring", "r": "9"} | centre)
-        mark(group, point.shape, x.at(point.x), y.at(point.y))
+        mark(group, point.shape, x.at(point.x), y.at(point.y), point.size)

@@ -1,4 +1,4 @@
-// Charts that answer to the hand: values under the pointer, a legend that filters, downloads, and a deadline to drag.
+// Charts that answer to the hand: values under the pointer, a legend that filters, and downloads. drag.js adds lines to drag.
 // Without scripts a chart is a drawing with links and a table.
 (() => {
   "use strict";
@@ -21,9 +21,9 @@
     return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
   };
 
-  // The horizontal scale that the drawing states: values at pixels and pixels of values.
-  const scaleOf = (svg) => {
-    const [kind, ...numbers] = svg.dataset.x.split(" ");
+  // The scale of an axis (x or y) that the drawing states: values at pixels and pixels of values.
+  const scaleOf = (svg, axis) => {
+    const [kind, ...numbers] = svg.dataset[axis].split(" ");
     const [low, high, start, end] = numbers.map(Number);
     const [to, from] = kind === "log" ? [Math.log, Math.exp] : [(x) => x, (x) => x];
     return {
@@ -147,128 +147,7 @@
     });
   };
 
-  const words = (hours) => {
-    const minutes = Math.round(hours * 60);
-    if (minutes < 60) return `${minutes} min`;
-    if (hours < 48) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-    return `${Math.floor(hours / 24)} d ${Math.round(hours % 24)} h`;
-  };
-
-  // A deadline that is dragged, by its line in the drawing or by the slider below: the card follows while it moves, and
-  // the whole plan when it is let go or Enter is pressed.
-  const deadline = (box) => {
-    const figure = box.querySelector("figure");
-    const slider = box.querySelector("input[type=range]");
-    if (!figure || !slider) return;
-    const output = box.querySelector("output");
-    const hours = () => {
-      const value = scaleOf(shown(figure)).value(slider.value / 1000);
-      return Number(value.toPrecision(4));
-    };
-    const draw = () => {
-      figure.querySelectorAll(":scope > svg").forEach((svg) => {
-        const x = scaleOf(svg).at(hours());
-        svg.querySelectorAll(".rule").forEach((rule) => {
-          rule.setAttribute("x1", x);
-          rule.setAttribute("x2", x);
-        });
-        svg.querySelector(".grip")?.setAttribute("transform", `translate(${x} 12)`);
-      });
-      slider.setAttribute("aria-valuetext", words(hours()));
-      output.textContent = words(hours());
-    };
-
-    let asked = null;
-    let waiting = 0;
-    const follow = async () => {
-      asked?.abort();
-      asked = new AbortController();
-      const url = `${box.dataset.live}?deadline_hours=${hours()}`;
-      try {
-        const response = await fetch(url, { signal: asked.signal });
-        const page = new DOMParser().parseFromString(await response.text(), "text/html");
-        const card = page.getElementById("answer");
-        const current = document.getElementById("answer");
-        if (!card || !current) return;
-        card.classList.add("preview");
-        current.replaceWith(card);
-      } catch (error) {
-        if (error.name !== "AbortError") throw error;
-      }
-    };
-    const moved = () => {
-      draw();
-      clearTimeout(waiting);
-      waiting = setTimeout(follow, 30);
-    };
-    const commit = async () => {
-      clearTimeout(waiting);
-      asked?.abort();
-      box.setAttribute("aria-busy", "true");
-      const response = await fetch(`${box.dataset.commit}?deadline_hours=${hours()}`);
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const main = page.getElementById("main");
-      if (!main) return location.assign(response.url);
-      const hadFocus = document.activeElement === slider;
-      document.getElementById("main").replaceWith(main);
-      document.title = page.title;
-      history.pushState({ dragged: true }, "", response.url);
-      document.dispatchEvent(new Event("page:replaced"));
-      if (hadFocus) document.getElementById("drag")?.focus({ preventScroll: true });
-    };
-
-    const start = Number(box.dataset.deadline) || 0;
-    const scale = scaleOf(shown(figure));
-    slider.value = start ? Math.round(1000 * Math.min(1, Math.max(0, scale.share(start)))) : 1000;
-    slider.addEventListener("input", moved);
-    slider.addEventListener("keydown", (event) => event.key === "Enter" && commit());
-    slider.addEventListener("pointerup", commit);
-    box.querySelector(".drag button").addEventListener("click", commit);
-
-    figure.querySelectorAll(":scope > svg").forEach((svg) => {
-      const [, , , height] = svg.getAttribute("viewBox").split(" ").map(Number);
-      if (!svg.querySelector(".rule")) svg.append(element("line", { class: "rule", y1: 12, y2: height - 44 }));
-      const grip = element("g", { class: "grip", "aria-hidden": "true" });
-      grip.append(element("rect", { x: -12, y: -12, width: 24, height: height - 44, class: "target" }));
-      grip.append(element("path", { d: "M-6-9H6V1L0 8L-6 1Z" }));
-      svg.append(grip);
-      grip.addEventListener("pointerdown", (event) => {
-        event.preventDefault();
-        event.stopPropagation();
-        grip.setPointerCapture(event.pointerId);
-      });
-      grip.addEventListener("pointermove", (event) => {
-        if (!grip.hasPointerCapture(event.pointerId)) return;
-        event.stopPropagation();
-        const { start: left, end: right } = scaleOf(svg);
-        const share = (inDrawing(svg, event)[0] - left) / (right - left);
-        slider.value = Math.round(1000 * Math.min(1, Math.max(0, share)));
-        moved();
-      });
-      grip.addEventListener("pointerup", (event) => {
-        if (!grip.hasPointerCapture(event.pointerId)) return;
-        grip.releasePointerCapture(event.pointerId);
-        commit();
-      });
-    });
-    box.querySelector(".drag").hidden = false;
-    if (start) {
-      output.textContent = words(start);
-      slider.setAttribute("aria-valuetext", words(start));
-    } else {
-      output.textContent = "none";
-      slider.setAttribute("aria-valuetext", "none");
-    }
-    figure.querySelectorAll(":scope > svg").forEach((svg) => {
-      const x = start ? scaleOf(svg).at(start) : scaleOf(svg).end;
-      svg.querySelector(".grip").setAttribute("transform", `translate(${x} 12)`);
-      if (!start) ["x1", "x2"].forEach((name) => svg.querySelector(".rule").setAttribute(name, x));
-    });
-  };
-
-  addEventListener("popstate", () => {
-    if (document.querySelector("[data-live]")) location.reload();
-  });
+  window.gpuplan = { chart: { element, shown, inDrawing, scaleOf } };
 
   const all = () => {
     document.querySelectorAll("figure.chart:not([data-ready])").forEach((figure) => {
@@ -280,7 +159,6 @@
     document.querySelectorAll("[data-live]:not([data-ready])").forEach((box) => {
       box.dataset.ready = "";
       pictures(box.querySelector("figure"), box.querySelector(".files"), "cost-against-time");
-      deadline(box);
     });
   };
   document.addEventListener("htmx:after:swap", all);

@@ -57,7 +57,7 @@ def test_a_chart_has_a_title_at_every_point_and_escapes_it() -> None:
         assert link is not None
         assert (link.get("href"), link.findtext("title")) == ("/plans/a?b=1&c=2", '<b>&"x"')
         assert len(svg.findall(".//*[@tabindex]")) == 1
-        assert svg.find(".//line[@class='rule']") is not None
+        assert svg.find(".//line[@class='rule deadline']") is not None
         assert "style" not in ET.tostring(svg, encoding="unicode")
         path = svg.find(".//path")
         assert path is not None

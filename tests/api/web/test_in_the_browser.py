@@ -218,6 +218,7 @@ PAGES = (
     "plan",
     "plan/why?name=H100",
     "plan/estimate?phase=1",
+    "plan/carbon",
     "none",
     "/plans",
     "/plans/absent",

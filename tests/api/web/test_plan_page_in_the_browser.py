@@ -19,7 +19,7 @@ def test_a_dragged_deadline_is_followed_by_the_card_and_then_by_the_plan(
     reader = visit()
     reader.go(planned)
     page = reader.page
-    grip = page.locator("svg.wide .grip path")
+    grip = page.locator("svg.wide .grip.deadline path")
     grip.scroll_into_view_if_needed()
     box = grip.bounding_box()
     assert box is not None
@@ -42,6 +42,46 @@ def test_a_dragged_deadline_is_followed_by_the_card_and_then_by_the_plan(
     page.go_back()
     page.wait_for_selector(f"a[href='/?plan={planned.rpartition('/')[2]}']")
     assert page.inner_text(".glance") == before
+
+
+def test_a_budget_dragged_by_touch_gives_the_fastest_plan_within_it(
+    visit: Visits, client: httpx.Client, planned: str
+) -> None:
+    reader = visit(viewport={"width": 390, "height": 800}, has_touch=True)
+    reader.go(planned)
+    page = reader.page
+    grip = page.locator("svg.narrow .grip.budget path")
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
+    assert box is not None
+    touch = page.context.new_cdp_session(page)
+    x, y = box["x"] + 5, box["y"] + 5
+    steps: list[tuple[str, list[dict[str, float]]]] = [("touchStart", [{"x": x, "y": y}])]
+    steps += [("touchMove", [{"x": x, "y": y + down}]) for down in (20, 40)]
+    for kind, points in steps:
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_selector("#answer.preview")
+    assert page.inner_text("#answer h1").startswith("Fastest for")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_url(lambda url: "/plans/plan-" in url and not url.endswith(planned))
+    page.wait_for_selector("#answer:not(.preview)")
+    plan = client.get(f"/v1{reader.path()}").json()["plan"]
+    assert plan["job"]["objective"] == "time"
+    assert float(plan["cost_usd"]["expected"]) <= float(plan["job"]["budget_usd"])
+    assert "deadline" not in plan["job"]
+    assert page.inner_text("output[for=drag-budget]").startswith("$")
+    assert page.inner_text("output[for=drag]") == "none"
+
+
+def test_the_service_gone_while_a_line_moves_is_told(visit: Visits, planned: str) -> None:
+    reader = visit()
+    reader.go(planned)
+    reader.page.route("**/live?*", lambda route: route.abort())
+    reader.page.focus("#drag-budget")
+    reader.page.keyboard.press("PageDown")
+    reader.page.wait_for_selector("#notice:not(:empty)")
+    assert "does not answer" in reader.page.inner_text("#notice")
+    reader.complaints.clear()
 
 
 def test_the_deadline_is_moved_by_keys_and_planned_by_a_button(visit: Visits, planned: str) -> None:

@@ -182,6 +182,8 @@ def test_points_lie_where_the_figures_of_the_plan_are(client: httpx.Client, plan
         ("/if?deadline_hours=1e9", 422, "deadline_hours"),
         ("/if?price=0", 422, "price"),
         ("/live", 422, "deadline_hours"),
+        ("/live?budget_usd=-1", 422, "budget_usd"),
+        ("/live?budget_usd=5&deadline_hours=5", 422, "exactly one change"),
         ("/live?deadline_hours=0", 422, "deadline_hours"),
         ("/why?name=H1000", 422, "H1000"),
         ("/why?name=%1b%5b31m", 422, "is not accepted"),
@@ -230,6 +232,18 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
         assert phrase in text
     for reason in plan["certificate"]["rejected"]:
         assert in_form_words(reason) in text
+
+
+def test_carbon_is_drawn_on_demand_and_what_has_none_is_named(client: httpx.Client, planned: str) -> None:
+    assert f'href="{planned}/carbon"' in client.get(planned).text
+    text = client.get(f"{planned}/carbon").text
+    kg = re.findall(r'aria-label="\$[^"]+, ([0-9.,]+) kg CO2e"', text)
+    assert len(kg) > 2
+    sizes = {float(size) for size in re.findall(r'class="mark" r="([0-9.]+)"', text)}
+    assert len(sizes) > 1 or "scale(" in text
+    why = client.post("/v1/why", json={"job": client.get(f"/v1{planned}").json()["plan"]["job"]}).json()["why"]
+    for sentence in why["frontier"]["unknown_carbon"]:
+        assert in_form_words(sentence) in text
 
 
 def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
