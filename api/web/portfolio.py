@@ -9,22 +9,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
 from gpuplan.api.http.runs import POLL_SECONDS, OurPool
 from gpuplan.api.presentation.charts.drawing import Figure
-from gpuplan.api.presentation.charts.gantt import gantt
+from gpuplan.api.presentation.charts.gantt_board import gantt
 from gpuplan.api.presentation.portfolio import render_portfolio, sureness
 from gpuplan.api.schemas.portfolio import parse_portfolio
 from gpuplan.api.schemas.stored_answers import read_stored
+from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
 from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
+from gpuplan.api.web.portfolio_changes import document_text, editable_jobs, with_changes
 from gpuplan.api.web.portfolio_example import EXAMPLE
 from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, short_time
 from gpuplan.api.web.text_sections import keyed, sections
@@ -37,19 +39,26 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=
 
 USUAL_SECONDS = "30"
 RunId = Annotated[str, Path(max_length=200)]
+RunText = Annotated[str, Field(max_length=200)]
+#: How much the time axis may be stretched.
+ZOOMS = (1, 2, 4, 8)
+Zoom = Annotated[int, Query(ge=1, le=ZOOMS[-1])]
 
 
 class FormQuery(BaseModel):
-    """Whether to fill in the example."""
+    """Whether to fill in the example, or the document of a run."""
 
     model_config = ConfigDict(extra="forbid")
 
     example: bool = False
+    run: RunText | None = None
 
 
 @router.get("/portfolio")
-def portfolio_form(request: Request, query: Annotated[FormQuery, Query()]) -> Response:
-    """Show the form, empty or with the example."""
+def portfolio_form(request: Request, query: Annotated[FormQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """Show the form, empty, with the example, or with the document of a run."""
+    if query.run is not None:
+        return _form(request, document_text(_stored(gpuplan, query.run).request["document"]), USUAL_SECONDS)
     return _form(request, EXAMPLE if query.example else "", USUAL_SECONDS)
 
 
@@ -68,12 +77,28 @@ async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool
     return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
 
 
+@router.post("/portfolio/{run_id}/again", dependencies=[Depends(needs("plan"))])
+async def plan_again(
+    request: Request, run_id: RunId, gpuplan: OurGpuplan, workers: OurWorkers, pool: OurPool
+) -> Response:
+    """Plan the jobs of a run again with other deadlines and priorities. What cannot be read is shown in the form."""
+    form = await read_form(request)
+    run = _stored(gpuplan, run_id)
+    document = with_changes(run.request["document"], form)
+    seconds = str(run.request["time_limit_s"] or USUAL_SECONDS)
+    try:
+        query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
+        key = idempotency_of(form, scope=f"POST /portfolio/{run_id}/again")
+        begun = await workers.run(key.run, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
+    except EXPECTED as error:
+        return _form(request, document_text(document), seconds, error)
+    return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
+
+
 @router.get("/portfolio/{run_id}")
-def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
-    """Show the progress or the result of a run."""
-    run = gpuplan.runs.stored(run_id)
-    if run.kind != "portfolio":
-        raise NotStored.at("portfolio", message=f"no portfolio {run_id[:80]!r} is stored here; accepted: the id of one")
+def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool, zoom: Zoom = 1) -> Response:
+    """Show the progress or the result of a run, its time axis stretched `zoom` times."""
+    run = _stored(gpuplan, run_id)
     heartbeat = pool.heartbeat(run_id)
     live = run.status in LIVE
     context = {
@@ -83,7 +108,11 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
         "shareable": gpuplan.shares.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
         "progress": (heartbeat.progress if heartbeat is not None and live else run.progress) or None,
-        "result": None if run.answer is None else _result(run, run.answer),
+        "result": None if run.answer is None else _result(run, run.answer, zoom),
+        "zoom": zoom,
+        "zooms": ZOOMS,
+        "editable": None if live else editable_jobs(run.request["document"]),
+        "submission": new_number(),
         "name": run.request["document"].get("name") or "Portfolio",
         "faults": _stored_faults(run),
         "seconds": (datetime.now(UTC) - run.created_at).total_seconds(),
@@ -99,6 +128,13 @@ def cancel(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
         gpuplan.runs.cancel(run_id)
         pool.cancel(run_id)
     return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
+
+
+def _stored(gpuplan: Services, run_id: str) -> Run:
+    run = gpuplan.runs.stored(run_id)
+    if run.kind != "portfolio":
+        raise NotStored.at("portfolio", message=f"no portfolio {run_id[:80]!r} is stored here; accepted: the id of one")
+    return run
 
 
 def _seconds(text: str) -> float:
@@ -136,7 +172,7 @@ def _stored_faults(run: Run) -> list[str]:
     return [str(run.error["detail"])]
 
 
-def _result(run: Run, stored: Document) -> dict[str, object]:
+def _result(run: Run, stored: Document, zoom: int) -> dict[str, object]:
     """The template's data of a planned portfolio."""
     answer = read_stored(PortfolioAnswer, stored)
     body = answer.portfolio
@@ -147,7 +183,7 @@ def _result(run: Run, stored: Document) -> dict[str, object]:
         "body": body,
         "sureness": sureness(body),
         "jobs": job_lines(jobs, dates),
-        "figure": _figure(body, jobs, dates) if jobs else None,
+        "figure": _figure(body, jobs, dates, zoom) if jobs else None,
         "drawn": min(len(jobs), MOST_BARS),
         "finishes": max((short_time(job.finishes_by) for job in jobs), default=None),
         "headline": rendered[0],
@@ -175,12 +211,12 @@ def _dates(run: Run, body: PortfolioPlan) -> dict[int, Dates]:
     return dates
 
 
-def _figure(body: PortfolioPlan, jobs: Sequence[ScheduledJob], dates: dict[int, Dates]) -> Figure:
+def _figure(body: PortfolioPlan, jobs: Sequence[ScheduledJob], dates: dict[int, Dates], zoom: int) -> Figure:
     title = "Schedule of the jobs"
     drawn = lanes(jobs, dates)
     return Figure(
         title=title,
-        drawing=gantt(title, drawn, starts=body.start),
+        drawing=gantt(title, drawn, starts=body.start, zoom=zoom),
         columns=(),
         rows=(),
     )

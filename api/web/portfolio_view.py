@@ -81,6 +81,7 @@ def _bar(job: ScheduledJob, dates: Mapping[int, Dates]) -> Bar:
         starts=job.starts_at,
         ends=job.finishes_at,
         reserved_until=job.finishes_by,
+        accelerators=float(job.nodes * job.accelerators_per_node),
         release=known.release,
         deadline=known.deadline,
     )

@@ -1,4 +1,7 @@
-"""Gantt chart: one bar per job under its machines, with reserved time and dates.
+"""Gantt chart: one row per kind of machine and place with its jobs as bars, with reserved time and dates.
+
+On wide pages the names of the rows stand in a gutter, the time axis above and the accelerators in use below; on phones each
+job has a line of its own under its machines.
 
 A bar links to the job's row in the table. Providers differ by label and pattern, not by colour alone.
 """
@@ -8,9 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from xml.etree import ElementTree as ET
 
-from markupsafe import Markup
-
-from gpuplan.api.presentation.charts.drawing import STRONG_LETTER_WIDTH, Size, both, canvas, line, reachable, text
+from gpuplan.api.presentation.charts.drawing import STRONG_LETTER_WIDTH, Size, canvas, line, reachable, text
 from gpuplan.api.presentation.charts.scale import Scale
 from gpuplan.api.presentation.charts.spans import day_or_hour, marks
 
@@ -25,7 +26,7 @@ _MOST_OF_THE_LAST_END = 1.5
 class Bar:
     """One job: expected start and end, end of its reservation, and its text.
 
-    It may start from `release` (None: at once) and must end by `deadline`, if any.
+    It takes so many `accelerators`, may start from `release` (None: at once) and must end by `deadline`, if any.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Bar:
     starts: datetime
     ends: datetime
     reserved_until: datetime
+    accelerators: float = 1.0
     release: datetime | None = None
     deadline: datetime | None = None
 
@@ -47,43 +49,38 @@ class Lane:
     bars: tuple[Bar, ...]
 
 
-def gantt(title: str, lanes: Sequence[Lane], *, starts: datetime) -> Markup:
-    """Lanes of bars over a UTC time axis from `starts`, drawn for wide pages and phones.
-
-    Raises `ValueError` without any bar.
-    """
+def time_shown(lanes: Sequence[Lane], starts: datetime) -> timedelta:
+    """The time from `starts` that a chart of these lanes covers. Raises `ValueError` without any bar."""
     bars = [bar for lane in lanes for bar in lane.bars]
     if not bars:
         raise ValueError("a chart of jobs needs at least one job")
     last = max(bar.reserved_until for bar in bars)
     due = max((bar.deadline for bar in bars if bar.deadline is not None), default=last)
-    span = max(min(max(last, due) - starts, (last - starts) * _MOST_OF_THE_LAST_END), timedelta(minutes=10))
-    height = HEAD + GROUP_HEIGHT * len(lanes) + ROW_HEIGHT * len(bars) + FOOT
-    sizes = (
-        Size(name="wide", width=1000.0, height=height, left=4.0, right=12.0),
-        Size(name="narrow", width=340.0, height=height, left=4.0, right=12.0),
-    )
+    return max(min(max(last, due) - starts, (last - starts) * _MOST_OF_THE_LAST_END), timedelta(minutes=10))
 
-    def draw(size: Size) -> ET.Element:
-        scale = Scale(low=0.0, high=span / timedelta(hours=1), start=size.left, end=size.width - size.right)
-        frame = _Frame(svg=canvas(size, title), size=size, scale=scale, starts=starts)
-        frame.patterns()
-        frame.axis(starts + span)
-        top = HEAD
-        for lane in lanes:
-            frame.words(lane.name, top + 20, "lane")
-            line(frame.svg, (size.left, size.width - size.right), (top + 25, top + 25), "grid")
-            top += GROUP_HEIGHT
-            for bar in lane.bars:
-                frame.bar(bar, lane.style % len(PATTERNS), top)
-                top += ROW_HEIGHT
-        return frame.svg
 
-    return both(draw, sizes)
+def narrow_gantt(title: str, lanes: Sequence[Lane], *, starts: datetime, span: timedelta) -> ET.Element:
+    """The drawing for phones of `span` from `starts`: each job on a line of its own."""
+    rows = sum(len(lane.bars) for lane in lanes)
+    height = HEAD + GROUP_HEIGHT * len(lanes) + ROW_HEIGHT * rows + FOOT
+    size = Size(name="narrow", width=340.0, height=height, left=4.0, right=12.0)
+    scale = Scale(low=0.0, high=span / timedelta(hours=1), start=size.left, end=size.width - size.right)
+    frame = Frame(svg=canvas(size, title), size=size, scale=scale, starts=starts)
+    frame.patterns()
+    frame.axis(starts + span)
+    top = HEAD
+    for lane in lanes:
+        frame.words(lane.name, top + 20, "lane")
+        line(frame.svg, (size.left, size.width - size.right), (top + 25, top + 25), "grid")
+        top += GROUP_HEIGHT
+        for bar in lane.bars:
+            frame.bar(bar, lane.style % len(PATTERNS), top)
+            top += ROW_HEIGHT
+    return frame.svg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
+class Frame:
     """Draws one size of the chart."""
 
     svg: ET.Element
@@ -105,7 +102,7 @@ class _Frame:
         """Time labels below the lanes, with grid lines."""
         group = ET.SubElement(self.svg, "g", {"aria-hidden": "true"})
         bottom = self.size.height - FOOT
-        for moment in marks(self.starts, last, 4 if self.size.name == "narrow" else 9):
+        for moment in marks(self.starts, last, 4):
             at = self.x(moment)
             line(group, (at, at), (0.0, bottom), "grid")
             words = day_or_hour(moment, self.scale.high)
@@ -132,6 +129,10 @@ class _Frame:
     def bar(self, bar: Bar, style: int, top: float) -> None:
         """A job's name, bar, reserved time and dates."""
         self.words(bar.name, top + 12, "strong")
+        self.marks(bar, style, top)
+
+    def marks(self, bar: Bar, style: int, top: float) -> None:
+        """A job's bar, reserved time and dates."""
         group = reachable(self.svg, bar.title, href=bar.href, kind=f"s{style + 1}")
         left, right, reserved = self.x(bar.starts), self.x(bar.ends), self.x(bar.reserved_until)
         at = {"y": f"{top + 18:g}", "height": f"{BAR_HEIGHT:g}"}

@@ -112,11 +112,11 @@
   const stopAt = (chart, point) => points(chart).forEach((each) => each.setAttribute("tabindex", each === point ? 0 : -1));
 
   const rove = () => {
-    document.querySelectorAll("figure.chart > svg:not([role=toolbar])").forEach((chart) => {
+    document.querySelectorAll("figure.chart :is(svg.wide, svg.narrow):not([role=toolbar])").forEach((chart) => {
       const all = points(chart);
       if (all.length < 3) return;
       chart.setAttribute("role", "toolbar");
-      chart.parentElement.querySelector(".keys")?.removeAttribute("hidden");
+      chart.closest("figure").querySelector(".keys")?.removeAttribute("hidden");
       stopAt(chart, all.find((each) => each.hasAttribute("aria-current")) || all[0]);
     });
   };

@@ -140,6 +140,37 @@ def test_bars_of_jobs_lead_by_keyboard_to_their_lines(visit: Visits, planned_job
     assert reader.overflow() == 0
 
 
+def test_the_time_axis_is_stretched_in_place_and_a_deadline_changed_is_planned_again(
+    visit: Visits, planned_jobs: str
+) -> None:
+    reader = visit()
+    reader.go(planned_jobs)
+    page = reader.page
+    page.evaluate("window.stillThere = true")
+    page.locator("#zoom-4").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#zoom-4[aria-current=true]")
+    assert (reader.focused(), page.evaluate("window.stillThere")) == ("zoom-4", True)
+    gutter = page.locator(".board svg.gutter").nth(1)
+    before = gutter.evaluate("each => each.getBoundingClientRect().x")
+    page.evaluate("document.querySelector('.board').scrollLeft = 900")
+    assert gutter.evaluate("each => each.getBoundingClientRect().x") == before
+    page.locator("#edit summary").click()
+    page.fill("input[name=deadline-0]", "soon")
+    page.click("#edit button")
+    page.wait_for_selector("#summary")
+    assert "Job 1, deadline" in page.inner_text("#summary")
+    assert "deadline: soon" in page.input_value("#document")
+    page.go_back()
+    page.locator("#edit summary").click()
+    page.fill("input[name=deadline-0]", "26h")
+    page.fill("input[name=priority-1]", "3")
+    page.click("#edit button")
+    page.wait_for_url(lambda url: url != reader.base + planned_jobs)
+    page.wait_for_selector("#edit", state="attached")
+    assert [page.input_value(f"input[name={name}]") for name in ("deadline-0", "priority-1")] == ["26h", "3"]
+
+
 def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Visits, client: httpx.Client) -> None:
     path = sent(client, written(hard()), seconds="300").headers["location"]
     reader = visit()

@@ -5,7 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpuplan.api.presentation.charts.gantt import Bar, Lane, gantt
+from gpuplan.api.presentation.charts.gantt import Bar, Lane
+from gpuplan.api.presentation.charts.gantt_board import gantt, tracks_of, usage
 
 START = datetime(2026, 11, 22, 8, tzinfo=UTC)
 
@@ -27,7 +28,9 @@ def bar(name: str = "a", **changes: object) -> Bar:
 
 
 def drawn(*lanes: Lane) -> list[ET.Element]:
-    return list(ET.fromstring(f"<both>{gantt('jobs', lanes, starts=START)}</both>"))
+    """The rows of the wide drawing, and the narrow one."""
+    both = ET.fromstring(f"<both>{gantt('jobs', lanes, starts=START)}</both>")
+    return [svg for svg in both.iter("svg") if svg.get("class") in {"wide", "narrow"}]
 
 
 def test_a_bar_is_a_link_to_its_line_and_says_itself_in_words() -> None:
@@ -60,7 +63,7 @@ def test_dates_are_marked_and_one_far_off_stands_at_the_edge() -> None:
     first, second = wide.findall("a")
     assert [line.attrib["class"] for line in first.findall("line")] == ["release", "due"]
     due = float(second.findall("line")[0].attrib["x1"])
-    assert due == 1000 - 12
+    assert due == 920 - 12
     run = next(rect for rect in second.findall("rect") if rect.attrib["class"] == "bar")
     assert float(run.attrib["width"]) > 400
 
@@ -80,9 +83,28 @@ def test_nothing_lies_outside_the_drawing() -> None:
 
 def test_a_name_that_is_markup_stays_a_name() -> None:
     hostile = "</text><script>alert(1)</script>\"'&"
-    wide, _ = drawn(Lane(name=hostile, style=0, bars=(bar(hostile),)))
-    assert not list(wide.iter("script"))
-    assert [label.text for label in wide.findall("text")].count(hostile) == 2
+    wide, narrow = drawn(Lane(name=hostile, style=0, bars=(bar(hostile),)))
+    assert not list(narrow.iter("script"))
+    assert [label.text for label in narrow.findall("text")].count(hostile) == 2
+    assert [label.text for label in wide.findall("text")] == [hostile]
+
+
+def test_jobs_at_the_same_time_on_the_same_machines_stand_below_each_other() -> None:
+    first, second, third = (
+        bar(name, starts=hours(begin), ends=hours(begin + 1), reserved_until=hours(end), accelerators=8.0)
+        for name, begin, end in (("a", 0, 2), ("b", 1, 3), ("c", 2, 4))
+    )
+    assert tracks_of([third, second, first]) == [[first, third], [second]]
+    assert usage([first, second, third]) == [
+        (hours(0), 8),
+        (hours(1), 16),
+        (hours(2), 16),
+        (hours(3), 8),
+        (hours(4), 0),
+    ]
+    chart = str(gantt("jobs", [Lane(name="aws: p5", style=0, bars=(first, second, third))], starts=START, zoom=4))
+    assert 'aria-label="Accelerators reserved over time: at most 16, first at 2026-11-22 09:00 UTC"' in chart
+    assert 'viewBox="0 0 3680 ' in chart
 
 
 def test_no_bar_is_no_chart() -> None:
