@@ -27,6 +27,7 @@ def render_capacity_ladder(plan: Plan) -> list[Block | Heading]:
             f"{percent(ladder.nothing_obtained, 1)} every choice is refused at first, and the last is waited for"
         )
         sentences += _again(ladder)
+    sentences += _best_order(ladder)
     titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
     titles += ["read from"] if plan.live_capacity else []
     rows = [
@@ -59,6 +60,21 @@ def _again(ladder: CapacityLadder) -> list[str]:
             "after a preemption: on public traces that costs least. Then the last is asked for, while there is a try's time "
             "to spare; work that is done moves this moment later. The cost of the ladder does not count these savings"
         )
+    ]
+
+
+def _best_order(ladder: CapacityLadder) -> list[str]:
+    """The order of least expected cost, if the plan's own machines need not come first."""
+    order = ladder.best_order
+    if order is None:
+        return []
+    names = "; ".join(f"{offer(choice)} ({usd(choice.cost_usd)})" for choice in order.choices)
+    return [
+        (
+            "the plan is the cheapest if obtained; counted with chances, another order costs "
+            f"{usd(order.expected_cost_usd)} on average: {names}"
+        ),
+        order.covers,
     ]
 
 

@@ -33,6 +33,8 @@ MOST_ALTERNATIVES = 3
 MOST_NEXT = 3
 #: Most actions shown; one line counts the others.
 MOST_ACTIONS = 3
+#: A better order of the ladder is shown if it costs at most this share of the ladder.
+LEAST_SHARE = Decimal("0.99")
 #: Letters of a job's name in a headline.
 NAME_LENGTH = 64
 _SAME_HOURS = 0.05
@@ -110,6 +112,7 @@ def _next(plan: Plan) -> Section:
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
     if lines and ladder.last_choice_by is not None:
         lines[-1] += f", only from {when(ladder.last_choice_by.isoformat())}"
+    lines += _better_order(ladder)
     if not lines and ladder.chance < 1.0:
         lines.append("if not, no other machines meet the requirements that late")
     if missing := not_learned(plan.live_capacity):
@@ -124,10 +127,23 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
     return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
 
 
+def _better_order(ladder: CapacityLadder) -> list[str]:
+    """The order of least expected cost, where that begins with other machines and saves enough to say so."""
+    order = ladder.best_order
+    if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
+        return []
+    first = configuration(order.choices[0])
+    return [
+        f"in this order {usd(ladder.expected_cost_usd)} on average; with {first} first, {usd(order.expected_cost_usd)}"
+    ]
+
+
 def ladder_lines(plan: Plan) -> int:
-    """The next choices of a plan; one more line, as a rule, where the last has a time."""
+    """The next choices of a plan; one more line, as a rule, where the last has a time, and two for a better order."""
     ladder = plan.capacity_ladder
-    return 0 if ladder is None else len(ladder.next_choices) + (ladder.last_choice_by is not None)
+    if ladder is None:
+        return 0
+    return len(ladder.next_choices) + (ladder.last_choice_by is not None) + 2 * len(_better_order(ladder))
 
 
 def _step(choice: NextChoice, names_zone: bool) -> str:

@@ -137,7 +137,8 @@ def followed(choices: LadderChoices, order: tuple[int, ...]) -> Ladder:
     for item in order:
         group = int(choices.group[item])
         weight = choices.state_chance[item] * evidence.get(group, np.ones(3))
-        chance = float((weight * choices.obtained[item]).sum() / weight.sum())
+        total = weight.sum()
+        chance = float((weight * choices.obtained[item]).sum() / total) if total > 0 else 0.0
         evidence[group] = evidence.get(group, np.ones(3)) * (1.0 - choices.obtained[item])
         takes = 1.0 if item == order[-1] else chance
         expected += refused * takes * float(choices.value[item])

@@ -166,13 +166,28 @@ class LadderStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BestOrder:
+    """The ladder of least expected cost if any choice may come first; `cost` is in micro-dollars, `value` and `bound` in USD.
+
+    The bound is over all ladders of single configurations with the same last choice.
+    """
+
+    steps: tuple[LadderStep, ...]
+    cost: int
+    value: float
+    bound: float
+    nothing_obtained: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLadder:
     """What to try next if the plan's machines are not obtained, and what following it is expected to come to.
 
     `chance` is that of the plan's own machines, the first choice, by the cloud's `answer` if there is one. `cost` is in micro-dollars; `value` and `bound` are in the
     unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
     probability that no choice was obtained in its first try. `last_start_hours` after the job's start the
-    last choice is asked for at the latest; None without a deadline, and for the least time. `considered` choices were solved over; `shapes` are the
+    last choice is asked for at the latest; None without a deadline, and for the least time. `best_order` is
+    None where no order is expected to cost less. `considered` choices were solved over; `shapes` are the
     provider, region, instance type, price kind and nodes of those that are not certain.
     """
 
@@ -186,6 +201,7 @@ class PlannedLadder:
     nothing_obtained: float
     considered: int
     last_start_hours: float | None = None
+    best_order: BestOrder | None = None
     answer: CapacityAnswer | None = None
     shapes: tuple[tuple[str, str, str, str, int], ...] = ()
 

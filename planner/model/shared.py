@@ -322,6 +322,19 @@ class NextChoice(Configuration):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BestOrder:
+    """The choices in the order that is expected to cost least, if the plan's own machines need not come first."""
+
+    choices: tuple[NextChoice, ...]
+    """`after_minutes` counts from when the first of these is asked for."""
+    expected_cost_usd: Usd
+    """Of following them in place of the ladder."""
+    nothing_obtained: float
+    covers: str = field(metadata=PROSE)
+    """What is proven of this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityLadder:
     """The chance of obtaining the plan's machines, and the next choices in order if they are refused."""
 
@@ -340,6 +353,8 @@ class CapacityLadder:
     """Probability that every choice is refused in its first try."""
     covers: str = field(metadata=PROSE)
     """What is proven of the ladder, and what the plan's certificate covers."""
+    best_order: BestOrder | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Absent where no order is expected to cost less than the ladder; for jobs for the least cost."""
     last_choice_by: Moment | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it
     later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from gpuplan.planner.model import shared
-from gpuplan.planner.model.outcome import LadderStep, PlannedLadder
+from gpuplan.planner.model.outcome import BestOrder, LadderStep, PlannedLadder
 from gpuplan.planner.serialization.live_capacity_document import chance_source
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import cost_and_hours, machines, usd
@@ -27,6 +27,7 @@ def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetim
         expected_cost_usd=usd(ladder.cost),
         nothing_obtained=rounded(ladder.nothing_obtained),
         covers=_covers(ladder, objective),
+        best_order=None if ladder.best_order is None else _best_order(ladder.best_order, objective),
         last_choice_by=None
         if ladder.last_start_hours is None
         else to_second(start + timedelta(hours=ladder.last_start_hours)),
@@ -43,6 +44,18 @@ def _covers(ladder: PlannedLadder, objective: str) -> str:
         f"{plan}, not the ladder; the next choices are the best order of {ladder.considered} choices with this first and this "
         f"last one, and no such ladder over all offers comes to less than {_amount(ladder.bound, objective)}, where this one "
         f"comes to {_amount(ladder.value, objective)}"
+    )
+
+
+def _best_order(order: BestOrder, objective: str) -> shared.BestOrder:
+    return shared.BestOrder(
+        choices=tuple(map(_next_choice, order.steps)),
+        expected_cost_usd=usd(order.cost),
+        nothing_obtained=rounded(order.nothing_obtained),
+        covers=(
+            "the best order of the choices that the ladder was solved over, with any of them first; no ladder of single "
+            f"configurations that ends with this last choice comes to less than {_amount(order.bound, objective)}"
+        ),
     )
 
 

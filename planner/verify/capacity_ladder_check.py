@@ -2,12 +2,13 @@
 
 The chances are those of the clouds' answers in the document, else read from the catalogue's table. Machines of a family in a region are all to be had, or all but spot, or
 none; the check walks through every combination of these states for the ladder's families and regions. It does not compare
-other ladders.
+other ladders, but for the best order: that with every selection and order of its own choices.
 """
 
 import math
+from collections.abc import Iterator
 from datetime import timedelta
-from itertools import product
+from itertools import permutations, product
 from typing import NamedTuple
 
 from gpuplan.catalog.model.accelerators import accelerators
@@ -34,7 +35,7 @@ _STEP_FIGURES = ("after_minutes", "chance", "chance_low", "chance_high", "chance
 class _Step(NamedTuple):
     """A choice in the ladder: cost, family and region, and its chance by itself; None: always had.
 
-    `answer` is the cloud's, if the chance comes from one.
+    `answer` is the cloud's, if the chance comes from one; `hours` are at the job's confidence.
     """
 
     micros: int
@@ -44,6 +45,7 @@ class _Step(NamedTuple):
     short_spot: float
     short: float
     answer: Answer | None = None
+    hours: float = 0.0
 
 
 def capacity_ladder(context: Context, outcome: Outcome) -> None:
@@ -58,26 +60,76 @@ def capacity_ladder(context: Context, outcome: Outcome) -> None:
     _chance(context, AT, steps[0])
     count = field_coverage.size(*AT, "next_choices")
     field_coverage.is_true(CHECK, (*AT, "next_choices"), count <= MOST_NEXT, MOST_NEXT, "more than a ladder may have")
-    pools = {_pool(outcome.machines[0])}
+    if _tried(context, (*AT, "next_choices"), answers, steps, [_pool(outcome.machines[0])]) is None:
+        rest = ("expected_cost_usd", "nothing_obtained", "last_choice_by")
+        field_coverage.tick(CHECK, *((*AT, name) for name in rest if field_coverage.has(*AT, name)))
+    else:
+        if count:
+            _last_by(context, steps[-1].hours, count * prior.try_minutes / 60)
+        _followed(context, AT, "next_choices", steps, given=1)
+    if field_coverage.has(*AT, "best_order"):
+        _best_order(context, answers)
+
+
+def _tried(
+    context: Context, at: Path, answers: list[Answer], steps: list[_Step], pools: list[tuple[object, ...]]
+) -> list[_Step] | None:
+    """Check the choices of a list, and append them to the steps before; None where one cannot run."""
+    field_coverage, minutes = context.field_coverage, capacity_prior().try_minutes
+    count = field_coverage.size(*at)
     for number in range(count):
-        path: Path = (*AT, "next_choices", number)
+        path: Path = (*at, number)
         tried = choice(context, path)
         if tried is None:
-            field_coverage.tick(CHECK, *((*path, name) for name in _STEP_FIGURES))
-            rest = ("expected_cost_usd", "nothing_obtained", "last_choice_by")
-            field_coverage.tick(CHECK, *((*AT, name) for name in rest if field_coverage.has(*AT, name)))
-            return
-        after = (number + 1) * prior.try_minutes
+            for later in range(number, count):
+                field_coverage.tick(CHECK, *((*at, later, name) for name in _STEP_FIGURES))
+            return None
+        after = len(steps) * minutes
         field_coverage.is_number(CHECK, (*path, "after_minutes"), after, "not the tries before it")
         _in_time(context, path, tried.clock.confident + after / 60, tried.micros)
         pool = _pool(tried.named)
         field_coverage.is_true(CHECK, (*path, "instance_type"), pool not in pools, None, "it is tried twice")
-        pools.add(pool)
-        steps.append(_step(context, tried.named, field_coverage.micros(*path, "cost_usd"), answers))
+        pools.append(pool)
+        step = _step(context, tried.named, field_coverage.micros(*path, "cost_usd"), answers)
+        steps.append(step._replace(hours=tried.clock.confident))
         _chance(context, path, steps[-1])
-        if number == count - 1:
-            _last_by(context, tried.clock.confident, after / 60)
-    _followed(context, steps)
+    return steps
+
+
+def _best_order(context: Context, answers: list[Answer]) -> None:
+    """Check the order of least expected cost, and that no selection or order of its choices with this last one costs less."""
+    field_coverage, at = context.field_coverage, (*AT, "best_order")
+    count = field_coverage.size(*at, "choices")
+    field_coverage.is_true(CHECK, (*at, "choices"), 1 <= count <= MOST_NEXT + 1, MOST_NEXT + 1, "too many or none")
+    field_coverage.is_true(
+        CHECK, at, context.submitted_plan.job.objective == "cost", None, "not a job for the least cost"
+    )
+    expected = (*at, "expected_cost_usd")
+    steps = _tried(context, (*at, "choices"), answers, [], [])
+    if not steps:
+        field_coverage.tick(CHECK, expected, (*at, "nothing_obtained"))
+        return
+    _followed(context, at, "choices", steps, given=0)
+    ladder = field_coverage.micros(*AT, "expected_cost_usd")
+    less = field_coverage.micros(*expected) < ladder
+    field_coverage.is_true(CHECK, expected, less, ladder / 1e6, "the ladder is not expected to cost more")
+    least = min(_outcome_of(order).micros for order in _orders(context, steps))
+    why = "another order of these choices costs less"
+    room = 2.0 + NEAR * least
+    field_coverage.is_true(CHECK, expected, field_coverage.micros(*expected) <= least + room, least / 1e6, why)
+
+
+def _orders(context: Context, steps: list[_Step]) -> Iterator[list[_Step]]:
+    """Every selection and order of these choices that ends with the last one and is in time."""
+    deadline, tries = context.submitted_plan.job.deadline_hours, capacity_prior().try_minutes / 60
+    for size in range(len(steps)):
+        for before in permutations(steps[:-1], size):
+            order = [*before, steps[-1]]
+            late = deadline is not None and any(
+                step.hours + number * tries > deadline * (1 + 1e-9) for number, step in enumerate(order)
+            )
+            if not late:
+                yield order
 
 
 def _last_by(context: Context, hours: float, after: float) -> None:
@@ -158,7 +210,15 @@ def _chance(context: Context, path: Path, step: _Step) -> None:
         field_coverage.tick(CHECK, *((*path, "chance_source", name) for name in source or ()))
 
 
-def _followed(context: Context, steps: list[_Step]) -> None:
+class _Outcome(NamedTuple):
+    """Per step the chance when it is tried; the expected micro-dollars, and the chance that nothing was obtained."""
+
+    chances: list[float]
+    micros: float
+    nothing: float
+
+
+def _outcome_of(steps: list[_Step]) -> _Outcome:
     """Walk through all states of shortage; in each, the choices are refused independently."""
     shared = sorted({step.shared for step in steps if step.shared is not None})
     reached, obtained, none, micros = [0.0] * len(steps), [0.0] * len(steps), 0.0, 0.0
@@ -177,14 +237,20 @@ def _followed(context: Context, steps: list[_Step]) -> None:
             micros += left * (1.0 if number == len(steps) - 1 else chance) * step.micros
             left *= 1 - chance
         none += left
-    field_coverage = context.field_coverage
-    for number in range(1, len(steps)):
-        path = (*AT, "next_choices", number - 1, "chance_when_tried")
-        then = obtained[number] / reached[number] if reached[number] else 0.0
+    chances = [got / tried if tried else 0.0 for got, tried in zip(obtained, reached, strict=True)]
+    return _Outcome(chances, micros, none)
+
+
+def _followed(context: Context, at: Path, name: str, steps: list[_Step], *, given: int) -> None:
+    """Check chances, expected cost and the chance of no choice; the first `given` steps are not in the list of this name."""
+    field_coverage, outcome = context.field_coverage, _outcome_of(steps)
+    for number, then in enumerate(outcome.chances[given:]):
+        path = (*at, name, number, "chance_when_tried")
         field_coverage.is_number(CHECK, path, then, "not its chance after the refusals before it", relative=NEAR)
-    why = "not the expected cost of following the ladder"
-    field_coverage.is_money(CHECK, (*AT, "expected_cost_usd"), micros, why)
-    field_coverage.is_number(CHECK, (*AT, "nothing_obtained"), none, "not the chance of no choice", relative=NEAR)
+    why = "not the expected cost of following the choices in order"
+    field_coverage.is_money(CHECK, (*at, "expected_cost_usd"), outcome.micros, why)
+    why = "not the chance of no choice"
+    field_coverage.is_number(CHECK, (*at, "nothing_obtained"), outcome.nothing, why, relative=NEAR)
 
 
 def _given(step: _Step, state: str | None) -> float:

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Planned
 from gpuplan.planner.planning import plan
 from tests.planner.availability.test_next_choices import SETTINGS, job_of, ladder_of, least_by_loops
-from tests.planner.small_catalogues import START, random_columns
+from tests.planner.small_catalogues import START, every_configuration, random_columns
 from tests.planner.verify.answers import answer_of, checked, names, small_columns, tampered
 
 
@@ -68,6 +69,48 @@ def test_verification_replays_the_chances_from_the_answers(seed: int) -> None:
     assert answered == answer_of(job, columns, capacity=live)
     assert names(checked(answered, job, columns)) == set()
     assert answered["plan"]["live_capacity"]["id"].startswith("capacity-")
+
+
+def near_its_deadline(seed: int) -> tuple[TrainingJob, Columns, dict[str, Any]]:
+    """An answer with clouds' answers for a job that leaves time for few tries."""
+    draw = random.Random(seed)
+    columns, job = small_columns(draw, types=1, offers=14), job_of(draw)
+    live = random_answers(draw, columns)
+    hours = min(one.hours_at_confidence for one in every_configuration(job, columns, SETTINGS))
+    job = replace(job, deadline_hours=hours + draw.uniform(0, 1.0))
+    return job, columns, answer_of(job, columns, capacity=live)
+
+
+@pytest.mark.parametrize("seed", [71, 136, 170, 222])
+def test_verification_replays_the_order_that_is_expected_to_cost_least(seed: int) -> None:
+    """Where the cheapest machines are unlikely and time is short, others come first; the plan stays the cheapest."""
+    job, columns, answered = near_its_deadline(seed)
+    ladder = answered["plan"]["capacity_ladder"]
+    order = ladder["best_order"]
+    assert float(order["expected_cost_usd"]) < float(ladder["expected_cost_usd"])
+    assert names(checked(answered, job, columns)) == set()
+    at = ("capacity_ladder", "best_order")
+    for forged in ("0.100000", ladder["expected_cost_usd"]):
+        wrong = checked(tampered(answered, (*at, "expected_cost_usd"), forged), job, columns).wrong
+        assert any("best_order.expected_cost_usd" in one.figure for one in wrong)
+    backwards = tampered(answered, (*at, "choices"), order["choices"][::-1])
+    assert len(order["choices"]) == 1 or names(checked(backwards, job, columns))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_looser_deadline_never_makes_the_best_order_dearer(seed: int) -> None:
+    """The law of tightening of the expected cost, where both ladders end with a choice that is all but certain."""
+    draw = random.Random(5000 + seed)
+    columns, job = random_columns(draw, types=2, offers=14), job_of(draw)
+    hours = min((one.hours_at_confidence for one in every_configuration(job, columns, SETTINGS)), default=1.0)
+    least: list[float] = []
+    for deadline in (hours + draw.uniform(0.0, 0.7), hours + draw.uniform(0.7, 2.0), None):
+        answered = ladder_of(replace(job, deadline_hours=deadline), columns)
+        if answered is None or not answered[1].steps or answered[1].steps[-1].chance < 0.9:
+            continue
+        ladder = answered[1]
+        least.append(ladder.value if ladder.best_order is None else ladder.best_order.value)
+    assert all(tight >= loose * (1 - 1e-6) for tight, loose in pairwise(least))
 
 
 def plain(seed: int = 21) -> tuple[TrainingJob, Columns, Planned]:

@@ -94,9 +94,17 @@ def ladder_of(
 
 
 def least_by_loops(
-    job: TrainingJob, columns: Columns, first: tuple[object, ...], live: CapacityAnswers = NOTHING_ASKED
+    job: TrainingJob,
+    columns: Columns,
+    first: tuple[object, ...],
+    live: CapacityAnswers = NOTHING_ASKED,
+    *,
+    any_first: bool = False,
 ) -> float | None:
-    """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice."""
+    """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice.
+
+    With `any_first` they may begin anywhere, but end as those do.
+    """
     feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
     offers = list(dict.fromkeys(priced.offer.key for priced in feasible))
     parts = [item_of(priced, columns, job, offers.index(priced.offer.key), live) for priced in feasible]
@@ -122,10 +130,13 @@ def least_by_loops(
             break
         floor = certain if position == 2 else floor
         last = min((i for i in able if min(chance(i), 0.9) == certain), key=lambda i: items[i][0])
-        middle = [i for i in range(len(items)) if i not in (begin, last) and items[i][0] < items[last][0]]
-        for size in range(min(position, 5) - 1):
+        begins = () if any_first else (begin,)
+        middle = [i for i in range(len(items)) if i not in (*begins, last) and items[i][0] < items[last][0]]
+        for size in range(min(position, 5) - len(begins)):
             for between in permutations(middle, size):
-                order = (begin, *between, last)
+                order = (*begins, *between, last)
+                if len({items[i][2] for i in order}) < len(order):
+                    continue
                 if any(items[i][1] < at for at, i in enumerate(order, 1)):
                     continue
                 worth = expected_over_worlds(items, shortages, order)
@@ -156,6 +167,26 @@ def test_the_ladder_of_a_plan_is_the_best_over_every_offer_and_order(seed: int) 
     assert ladder.steps
     assert ladder.value * 1e6 == pytest.approx(least, rel=1e-9, abs=2.0)
     assert ladder.bound <= ladder.value
+
+
+@pytest.mark.parametrize("seed", range(40, 80))
+def test_the_best_order_is_the_best_over_every_offer_with_any_of_them_first(seed: int) -> None:
+    """Beside the ladder that begins with the plan, over a loop that shares no code with either."""
+    draw = random.Random(seed)
+    columns, job = random_columns(draw, types=1, offers=7), job_of(draw)
+    hours = min((one.hours_at_confidence for one in every_configuration(job, columns, SETTINGS)), default=1.0)
+    job = replace(job, deadline_hours=draw.choice((None, hours + draw.uniform(0.0, 1.5))))
+    answer = ladder_of(job, columns)
+    if answer is None or not answer[1].steps:
+        return
+    ladder, offer = answer[1], answer[0].phases[0].choice.offer
+    pool = (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+    least = least_by_loops(job, columns, pool, any_first=True)
+    assert least is not None
+    stated = ladder.value if ladder.best_order is None else ladder.best_order.value
+    assert stated * 1e6 == pytest.approx(least, rel=2e-6, abs=2.0)
+    if ladder.best_order is not None:
+        assert ladder.best_order.bound <= ladder.best_order.value < ladder.value
 
 
 @pytest.mark.parametrize("seed", range(30))

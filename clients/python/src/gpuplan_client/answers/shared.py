@@ -255,6 +255,18 @@ class NextChoice(Configuration):
     chance_source: NotRequired[ChanceSource]
 
 
+class BestOrder(TypedDict):
+    """The choices in the order that is expected to cost least, if the plan's own machines need not come first."""
+
+    choices: list[NextChoice]
+    """`after_minutes` counts from when the first of these is asked for."""
+    expected_cost_usd: Usd
+    """Of following them in place of the ladder."""
+    nothing_obtained: float
+    covers: str
+    """What is proven of this order."""
+
+
 class CapacityLadder(TypedDict):
     """The chance of obtaining the plan's machines, and the next choices in order if they are refused."""
 
@@ -273,6 +285,8 @@ class CapacityLadder(TypedDict):
     """Probability that every choice is refused in its first try."""
     covers: str
     """What is proven of the ladder, and what the plan's certificate covers."""
+    best_order: NotRequired[BestOrder]
+    """Absent where no order is expected to cost less than the ladder; for jobs for the least cost."""
     last_choice_by: NotRequired[Moment]
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it\n    later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""
     chance_source: NotRequired[ChanceSource]
