@@ -2,9 +2,8 @@
 
 import threading
 from collections.abc import Callable, Collection
-from weakref import WeakValueDictionary
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 
 from gpuplan.catalog.store.snapshot_diff import SnapshotDiff
 
@@ -27,34 +26,17 @@ class DiffCache:
     def __init__(self, most_changes: int = MOST_CHANGES, most_at_once: int = MOST_AT_ONCE) -> None:
         """Creates an empty cache."""
         self._at_once = threading.BoundedSemaphore(most_at_once)
-        #: Guards the fields below only; never held while a diff is computed.
-        self._changing = threading.Lock()
+        self._changing = threading.Condition()
         self._diffs: LRUCache[Pair, SnapshotDiff] = LRUCache(most_changes, getsizeof=lambda diff: len(diff.offers))
-        self._working: WeakValueDictionary[Pair, threading.Lock] = WeakValueDictionary()
+        self._of = cached(self._diffs, key=lambda pair, _: pair, condition=self._changing)(self._work_out)
 
     def of(self, pair: Pair, work_out: Callable[[], SnapshotDiff]) -> SnapshotDiff:
         """The diff of this pair, computed if not cached. Raises what `work_out` raises, and then caches nothing."""
-        diff, working = self._find(pair)
-        if diff is not None:
-            return diff
-        with working:
-            diff, _ = self._find(pair)
-            if diff is None:
-                with self._at_once:
-                    diff = work_out()
-                self._keep(pair, diff)
-            return diff
+        return self._of(pair, work_out)
 
-    def _find(self, pair: Pair) -> tuple[SnapshotDiff | None, threading.Lock]:
-        """The diff if cached, and the lock of its requesters, which is removed with the last of them."""
-        with self._changing:
-            diff = self._diffs.get(pair)
-            return diff, self._working.setdefault(pair, threading.Lock())
-
-    def _keep(self, pair: Pair, snapshot_diff: SnapshotDiff) -> None:
-        with self._changing:
-            if len(snapshot_diff.offers) <= self._diffs.maxsize:
-                self._diffs[pair] = snapshot_diff
+    def _work_out(self, _: Pair, work_out: Callable[[], SnapshotDiff]) -> SnapshotDiff:
+        with self._at_once:
+            return work_out()
 
     def retain_only(self, snapshot_ids: Collection[str]) -> None:
         """Drop diffs of all other snapshots."""
