@@ -1,7 +1,7 @@
 """Database connections: URL, driver, transactions, and failures as one-line errors."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,6 @@ from platformdirs import user_data_path
 
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
-from gpuplan.catalog.store.compiled_statements import compiled_insert
 
 VARIABLE = "GPUPLAN_DATABASE_URL"
 FILE_NAME = "gpuplan.sqlite3"
@@ -192,42 +191,35 @@ def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection
 
 def insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Insert a row."""
-    compiled_insert(_plain, table, tuple(row), connection.dialect).execute(connection, row)
+    connection.execute(sa.insert(table), dict(row))
 
 
 def insert_or_ignore(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
     """Insert a row unless its key exists. Returns whether it was inserted."""
-    return (
-        compiled_insert(_insert_or_ignore, table, tuple(row), connection.dialect).execute(connection, row).rowcount == 1
-    )
+    return bool(connection.execute(_ignoring(table, connection.dialect.name), dict(row)).rowcount == 1)
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any], *, add: str) -> int:
     """Insert a row, or add its `add` column to that of the row with the same key; returns the sum."""
-    statement = compiled_insert(_adding(add), table, tuple(row), connection.dialect)
-    (total,) = statement.execute(connection, row).fetchone()
-    return int(total)
-
-
-def _plain(table: sa.Table, _dialect: str) -> Any:
-    return sa.insert(table)
-
-
-def _insert_or_ignore(table: sa.Table, dialect: str) -> Any:
-    # Imported by name: the unused dialect would add 10 ms to every start.
-    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table).on_conflict_do_nothing()
+    return int(connection.execute(_adding(table, connection.dialect.name, add), dict(row)).scalar_one())
 
 
 @cache
-def _adding(add: str) -> Callable[[sa.Table, str], Any]:
-    def adding(table: sa.Table, dialect: str) -> Any:
-        inserted = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
-        total = {add: table.c[add] + inserted.excluded[add]}
-        return inserted.on_conflict_do_update(index_elements=list(table.primary_key), set_=total).returning(
-            table.c[add]
-        )
+def _ignoring(table: sa.Table, dialect: str) -> Any:
+    # The driver's cursor, which knows the number of rows, is gone once SQLAlchemy has read what PostgreSQL returns.
+    return _insert_of(table, dialect).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
-    return adding
+
+@cache
+def _adding(table: sa.Table, dialect: str, add: str) -> Any:
+    statement = _insert_of(table, dialect)
+    total = {add: table.c[add] + statement.excluded[add]}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=total).returning(table.c[add])
+
+
+def _insert_of(table: sa.Table, dialect: str) -> Any:
+    # Imported by name: the unused dialect would add 10 ms to every start.
+    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
 
 
 def shown(url: sa.URL) -> str:

@@ -3,12 +3,10 @@
 import difflib
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
 import sqlalchemy as sa
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.compiled_statements import execute_text
 from gpuplan.catalog.store.schema import snapshots
 
 
@@ -50,18 +48,12 @@ _NEWEST = sa.union_all(sa.select(_REFRESHED), sa.select(_EMBEDDED))
 
 def current_snapshot(connection: sa.Connection) -> str | None:
     """The id of the last refresh, unless a release brought embedded prices read after it; None if empty."""
-    # Plain text without parameters, and times as stored numbers: half the time of a built statement.
-    rows = execute_text(connection, _newest_text(connection.dialect)).fetchall()
+    rows = connection.execute(_NEWEST)
     newest = {source: (snapshot_id, observed_at) for snapshot_id, source, observed_at in rows}
     refreshed, embedded = newest.get("refresh"), newest.get("embedded")
     if refreshed is None or (embedded is not None and embedded[1] > refreshed[1]):
         return None if embedded is None else str(embedded[0])
     return str(refreshed[0])
-
-
-@lru_cache(maxsize=8)
-def _newest_text(dialect: sa.Dialect) -> str:
-    return str(_NEWEST.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
 def find_snapshot(connection: sa.Connection, text: str) -> StoredSnapshot:

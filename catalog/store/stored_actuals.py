@@ -7,7 +7,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.store.compiled_statements import execute_text
 from gpuplan.catalog.store.database import insert_or_ignore
 from gpuplan.catalog.store.ownership import UNRESTRICTED, Viewer, changeable, readable
 from gpuplan.catalog.store.saved_answers import as_json
@@ -64,7 +63,7 @@ _IDS = "SELECT id FROM actuals ORDER BY reported_at, id"
 
 def read_ids(connection: sa.Connection) -> tuple[str, ...]:
     """The ids of all reports, oldest first: callers that have read these reports need not read them again."""
-    return tuple(actual_id for (actual_id,) in execute_text(connection, _IDS).fetchall())
+    return tuple(actual_id for (actual_id,) in connection.exec_driver_sql(_IDS))
 
 
 def delete_actual(connection: sa.Connection, actual_id: str, viewer: Viewer = UNRESTRICTED) -> None:
