@@ -101,7 +101,7 @@ def test_tables_and_help_stand_alone_on_standard_output(environment: dict[str, s
     assert shown.stdout.startswith("Cheapest for tuning")
     assert "chatter" in shown.stderr
     assert "chatter" not in shown.stdout
-    for words in (["--help"], ["plan", "--help"], ["keys", "--help"], ["--version"]):
+    for words in (["plan", "--help"], ["--version"]):
         asked = ended(environment, *words)
         assert (asked.returncode, asked.stderr) == (0, "")
         assert asked.stdout
