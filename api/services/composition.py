@@ -23,6 +23,7 @@ from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
 from gpuplan.api.services.imports import ImportService
 from gpuplan.api.services.live_queries import LiveQueries
+from gpuplan.api.services.plan_notes import NoteService
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.portfolios import PortfolioService
@@ -79,6 +80,7 @@ class Services:
     api_keys: KeyService
     audit_log: AuditLogService
     shares: ShareService
+    notes: NoteService
 
     @property
     def store(self) -> Store:
@@ -137,4 +139,5 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         api_keys=KeyService(context),
         audit_log=AuditLogService(context),
         shares=ShareService(context),
+        notes=NoteService(context),
     )

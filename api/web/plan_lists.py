@@ -16,11 +16,12 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @router.get("/plans")
 def plans(request: Request, gpuplan: OurGpuplan) -> Response:
-    """List the newest plans and the watched jobs that the requester may read."""
+    """List the newest plans with notes, and the watched jobs with their history, that the requester may read."""
     context = {
         "section": "Plans",
         "plans": recent_rows(gpuplan.plans.recent(MOST_RECENT)),
-        "watches": gpuplan.watches.listed()["watches"],
+        "notes": gpuplan.notes.by_plan(),
+        "watches": [gpuplan.watches.one(watch["id"]) for watch in gpuplan.watches.listed()["watches"]],
     }
     return render(request, "plans.html", context)
 

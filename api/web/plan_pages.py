@@ -1,6 +1,7 @@
 """The job form and the page of a plan; every answer has its own address."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.imports.pasted_text import IncompleteConfigError
 from gpuplan.api.schemas.answers import read_answer
+from gpuplan.api.security.authorization import keys_in_force
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.csv_download import csv_file
@@ -36,6 +38,7 @@ from gpuplan.api.web.what_if import (
 )
 from gpuplan.catalog.parsing.quantities import MAX_HOURS, MAX_USD
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.store.stored_notes import PlanNote
 from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.wire import wire
 
@@ -128,6 +131,23 @@ class PlanQuery(BaseModel):
     watching: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteView:
+    """The form of a plan's note: its text and the version that a change builds on.
+
+    After a change from elsewhere came first, `newer` is what is stored now, and the text what was typed here.
+    """
+
+    text: str = ""
+    version: int = 0
+    newer: str | None = None
+
+    @classmethod
+    def of(cls, note: PlanNote | None) -> "NoteView":
+        """The form of a stored note, or of none."""
+        return cls() if note is None else cls(text=note.note, version=note.version)
+
+
 @router.get("/plans/{plan_id}")
 def plan_page(request: Request, plan_id: str, query: Annotated[PlanQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Show a saved answer."""
@@ -143,6 +163,7 @@ def show(
     watching: str | None = None,
     faults: Sequence[Fault] = (),
     wishes: Mapping[str, str] = NO_WISHES,
+    note: NoteView | None = None,
 ) -> Response:
     """The page of a saved answer, with the faults and values of a submitted form, if any."""
     document = gpuplan.plans.saved_document(plan_id)
@@ -150,13 +171,15 @@ def show(
     now, since = datetime.now(UTC), gpuplan.catalogue.prices_since(answer.body.snapshot_id)
     # The address bar shows the plan's address even if the page replaced another one.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
-    status = 422 if faults else 200
+    status = 422 if faults else 409 if note else 200
     shared: Document = {
         "section": "Plan",
         "faults": faults,
         "wishes": wishes,
         "channels": [channel.name for channel in gpuplan.context.channels],
         "shareable": gpuplan.shares.may_share("plan", plan_id),
+        "private": keys_in_force(),
+        "note": note or NoteView.of(gpuplan.notes.of(plan_id)),
     }
     shared |= {"watching": None if watching is None else gpuplan.watches.one(watching)}
     if isinstance(answer, PlannedAnswer):

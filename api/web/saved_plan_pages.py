@@ -21,7 +21,7 @@ from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.form_words import in_form_words, sections_in_form_words
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.api.web.plan_exports import WISHES, address
-from gpuplan.api.web.plan_pages import show
+from gpuplan.api.web.plan_pages import NoteView, show
 from gpuplan.api.web.text_sections import sections
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.estimate import Estimate
@@ -161,6 +161,34 @@ async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: Ou
 
 def _shown_again(request: Request, gpuplan: Services, plan_id: str, faults: tuple[Fault, ...]) -> Response:
     return show(request, gpuplan, plan_id, faults=faults)
+
+
+@router.post("/plans/{plan_id}/note")
+async def note(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """Store the note. If another tab has changed it since, show both texts and store nothing."""
+    texts = (await read_form(request)).texts
+    text, version = (texts.get(name, ("",))[0] for name in ("note", "version"))
+    if not (version.isascii() and version.isdecimal() and len(version) < 10):
+        raise UnusableInput.at("version", message="is not a number; load the plan's page again")
+
+    def typed(version: int, newer: str | None = None) -> NoteView:
+        # A terminal or a screen reader must not act on what was refused.
+        harmless = "".join(char if char.isprintable() or char in "\r\n\t" else "\ufffd" for char in text)
+        return NoteView(text=harmless, version=version, newer=newer)
+
+    def written() -> Response:
+        try:
+            saved = gpuplan.notes.write(plan_id, text, seen=int(version), now=datetime.now(UTC))
+        except UnusableInput as error:
+            if error.faults[0].path != ("note",):
+                raise
+            return show(request, gpuplan, plan_id, faults=error.faults, note=typed(int(version)))
+        if saved is None:
+            newest = NoteView.of(gpuplan.notes.of(plan_id))
+            return show(request, gpuplan, plan_id, note=typed(newest.version, newest.text))
+        return RedirectResponse(f"/plans/{plan_id}#note", status_code=303)
+
+    return await workers.run(written)
 
 
 class ExportQuery(BaseModel):

@@ -25,6 +25,7 @@ from gpuplan.catalog.store.stored_actuals import (
     read_ids,
     write_actual,
 )
+from gpuplan.catalog.store.stored_notes import PlanNote, noted_plans, read_note, write_note
 
 
 class PlanStore(OpenDatabase):
@@ -68,6 +69,21 @@ class PlanStore(OpenDatabase):
         """The plans that the viewer may read, the newest first, at most so many."""
         with self._reading() as connection:
             return read_recent_plans(connection, most, viewer)
+
+    def note(self, plan_id: str, identity: str) -> PlanNote | None:
+        """The note of an identity on a plan, or None."""
+        with self._reading() as connection:
+            return read_note(connection, plan_id, identity)
+
+    def noted_plans(self, identity: str) -> dict[str, str]:
+        """The notes of an identity by plan, without empty ones."""
+        with self._reading() as connection:
+            return noted_plans(connection, identity)
+
+    def save_note(self, note: PlanNote) -> bool:
+        """Store a note as the version after the one that it builds on; False if another change came first."""
+        with self._writing() as connection:
+            return write_note(connection, note)
 
     def save_actual(self, actual: Actual) -> Actual:
         """Save a report on a run of a saved plan; returns the earlier report under the same id, if any."""
