@@ -74,6 +74,13 @@ _SOFTWARE_ALIASES = {
 }
 
 
+#: Order of the elements of images in memory.
+MEMORY_FORMATS = ("auto", "channels_last", "channels_first")
+_MEMORY_FORMAT_ALIASES = {
+    "nhwc": "channels_last",
+    "nchw": "channels_first",
+    "contiguous": "channels_first",
+}
 #: What hides tensor-parallel communication; `auto` is what the software does.
 TENSOR_OVERLAPS = ("auto", "none", "asynchronous")
 _TENSOR_OVERLAP_ALIASES = {
@@ -208,6 +215,15 @@ class Training:
             choice(("auto", *SOFTWARE), _SOFTWARE_ALIASES),
             "`fused` kernels of Megatron or Transformer Engine, `compiled` by XLA or torch.compile, `eager` with fused "
             "attention, or `plain`: attention written out; `auto` takes `fused`, and says what eager would take",
+        ),
+    ] = "auto"
+    memory_format: Annotated[
+        str,
+        JobField(
+            choice(MEMORY_FORMATS, _MEMORY_FORMAT_ALIASES),
+            "of images in convolutional networks: `channels_last` (NHWC), or `channels_first` (NCHW, PyTorch's own), which "
+            "16-bit kernels convert before and after each convolution; `auto` lies between them",
+            example="channels_last",
         ),
     ] = "auto"
     tensor_overlap: Annotated[

@@ -23,7 +23,7 @@ from gpuplan.planner.performance.goodput import modelled_goodput
 from gpuplan.planner.performance.measured_coverage import measured_runs
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload import work_of
-from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
 from gpuplan.planner.workload.training_methods import software_of
 
 #: How many doubts an estimate names.
@@ -104,7 +104,13 @@ def doubts_of(asked: Asked, estimated: Estimates) -> tuple[Doubt, ...]:
     """The largest doubts about the only row of `estimated`, the largest first; that row is what `asked` gives as it stands."""
     hours = float(estimated.hours[0])
     factors = (*_software(asked), *_precision(asked, estimated), *_checkpointing(asked, estimated))
-    factors += (*_batch(asked), *_layout(asked, estimated), *_tensor_overlap(asked, estimated), *_network(asked))
+    factors += (
+        *_batch(asked),
+        *_layout(asked, estimated),
+        *_tensor_overlap(asked, estimated),
+        *_memory_format(asked, estimated),
+        *_network(asked),
+    )
     doubts = [_band(asked, estimated)]
     for what, other, state in factors:
         if math.isfinite(other):
@@ -189,6 +195,14 @@ def _tensor_overlap(asked: Asked, estimated: Estimates) -> Iterator[Alternative]
     if training.tensor_overlap == "auto" and int(estimated.tensor[0]) > 1:
         other = asked.hours_trained(replace(training, tensor_overlap="none"))
         yield "tensor-parallel communication assumed partly hidden: waiting for it would take", other, _OVERLAP
+
+
+def _memory_format(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
+    """Images in PyTorch's own order, where nobody states it and kernels take the other."""
+    narrow = estimated.precisions[int(estimated.precision[0])] not in {"fp32", "tf32"}
+    if asked.training.memory_format == "auto" and asked.work.task in CONVOLUTIONAL_TASKS and narrow:
+        other = asked.hours_trained(replace(asked.training, memory_format="channels_first"))
+        yield "memory format not stated: channels first would take", other, "training.memory_format"
 
 
 def _network(asked: Asked) -> Iterator[Alternative]:

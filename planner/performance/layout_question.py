@@ -9,7 +9,7 @@ from gpuplan.planner.model.job import OFFLOADED, Training
 from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
 from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
 from gpuplan.planner.performance.fitted_constants import places, value
-from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,14 @@ class Question:
 def question_of(work: Work, training: Training, machines: Machines, request: LayoutRequest) -> Question:
     """The input with rates of the machines and a completed layout request.
 
-    Raises `UnusableInput` for an unknown precision, and where tensor parallelism cannot be but its overlap is stated.
+    Raises `UnusableInput` for an unknown precision, and for a stated overlap or memory format of what there is not.
     """
     if training.tensor_overlap != "auto" and (work.shape is None or request.tensor == 1):
         why = "on.layout has tensor 1;" if work.shape else "this model has no layers that tensor parallelism splits;"
         raise no_tensor_parallelism(why)
+    if training.memory_format != "auto" and work.task not in CONVOLUTIONAL_TASKS:
+        message = f"belongs to convolutional networks, and this model is of class {work.task}; leave it out"
+        raise UnusableInput.at("training", "memory_format", message=message)
     return Question(
         work=work, training=training, clusters=rates_of(work, training, machines), request=_completed(request, training)
     )

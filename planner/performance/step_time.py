@@ -24,6 +24,8 @@ FORWARD = {"full": 1 / 3}
 FORWARD_FROZEN = 1 / 2
 #: Device memory bandwidth of a V100: `counted_drag` slows chips with more. No slower chip was measured.
 _DRAG_BYTES_PER_SECOND = 9e11
+#: Kernels of 32-bit convolutions take either memory format.
+_FULL_PRECISION_BYTES = 4.0
 #: FLOP per byte of device memory of the chip to which `half_size` refers: about that of an A100 (312 TFLOP/s, 2 TB/s).
 _USUAL_FLOPS_PER_BYTE = 150.0
 
@@ -74,6 +76,8 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     if training.method == "qlora":
         memory = memory + _unpacking_bytes(work, at) / at.memory_rate
     if not has_shape:
+        if training.memory_format != "auto":
+            memory = memory * np.where(at.element_bytes < _FULL_PRECISION_BYTES, _format_cost(training), 1.0)
         busy, norm = matmul + attention, value("roofline_norm")
         drag = np.maximum(1.0, at.memory_rate / _DRAG_BYTES_PER_SECOND) ** (stack.drag * value("counted_drag"))
         memory = (drag if work.fixed_state_gib is None else 1.0) * (busy**norm + memory**norm) ** (1.0 / norm) - busy
@@ -86,6 +90,12 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
         step = work.sequential_steps * value("recurrence_passes") * value("recurrence_seconds")
         memory += at.micro_batches * step
     return Compute(matmul=matmul, attention=attention, memory_bound=memory)
+
+
+def _format_cost(training: Training) -> float:
+    """Memory traffic of convolutional networks in the stated memory format over that of runs whose format is unknown."""
+    ratio = value("channels_first_traffic")
+    return float(ratio ** (0.5 if training.memory_format == "channels_first" else -0.5))
 
 
 def _positions(work: Work) -> float:

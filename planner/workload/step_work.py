@@ -20,6 +20,8 @@ TASKS = (
     "graph",
     "explicit",
 )
+#: Classes of networks that consist of convolutions.
+CONVOLUTIONAL_TASKS = frozenset(("convolutional", "detection"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from gpuplan.planner.performance import estimate
 from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, one_configuration
 from gpuplan.planner.performance.goodput import modelled_goodput
-from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
 from tools.fitting.run_work import TEXT_TASKS, work_of_row
 
 FACTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "facts"
@@ -86,6 +86,7 @@ def _run(row: dict[str, str]) -> Run | None:
         return None
     # The measured tables used synthetic images or decoded on accelerators.
     work = replace(work, decode_seconds_per_sample=0.0)
+    training = replace(training, memory_format=_memory_format(row, work))
     fabric = float(row["internode_gbps"] or "nan")
     return Run(
         row=row,
@@ -168,6 +169,18 @@ def training_of(row: dict[str, str]) -> Training:
         else "auto",
         optimizer=optimizer,
     )
+
+
+_FORMATS = {"AMP nhwc": "channels_last", "AMP nchw": "channels_first"}
+
+
+def _memory_format(row: dict[str, str], work: Work) -> str:
+    """What notes say of the order of elements; detectors of 2019 had PyTorch's own."""
+    if work.task not in CONVOLUTIONAL_TASKS:
+        return "auto"
+    if row["group"] == "maskrcnn-benchmark":
+        return "channels_first"
+    return next((name for words, name in _FORMATS.items() if words in row["notes"]), "auto")
 
 
 _COMPILED = frozenset(("maxtext", "tpu-recipes", "aws-neuron"))

@@ -179,3 +179,21 @@ def test_overlap_without_tensor_parallelism_is_refused(model: str, gpus: int, la
     )
     with pytest.raises(UnusableInput, match=r"training.tensor_overlap: belongs to tensor parallelism: .*leave it out"):
         estimate_on(work, training, on, goodput=1.0)
+
+
+@pytest.mark.parametrize("model", ["resnet-50", "efficientnet-b0", "retinanet"])
+def test_channels_last_saves_conversions_at_16_bit_only(model: str) -> None:
+    def seconds(precision: str, memory_format: str) -> float:
+        training = Training(precision=precision, software="eager", memory_format=memory_format, optimizer="sgd")
+        work = work_of(Preset(model=model, samples=1e6, global_batch_samples=64), training)
+        return float(ask(work, cluster(chip("RTX-3090"), devices=1, memory_mib=ROOMY_MIB), training).step_seconds[0])
+
+    last, either, first = (seconds("fp16", name) for name in ("channels_last", "auto", "channels_first"))
+    assert last < either < first < value("channels_first_traffic") * last
+    assert seconds("fp32", "channels_last") == seconds("fp32", "channels_first")
+
+
+def test_a_memory_format_is_refused_without_convolutions() -> None:
+    training = Training(memory_format="channels_last")
+    with pytest.raises(UnusableInput, match=r"training.memory_format: belongs to convolutional networks"):
+        ask(work_of(Preset(model="gpt2", tokens=1e9), training), cluster(chip()), training)
