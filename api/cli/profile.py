@@ -57,13 +57,7 @@ def profile(
     from gpuplan.api.profiling.profiled_job_file import job_from_counts, write_job
 
     name = name or _NAME_LEFT_OUT.sub("-", target.rpartition(":")[2])[:80] or "profiled"
-    path = output or Path(f"{name}.yaml")
-    if not path.parent.is_dir():
-        raise UnusableInput.at(
-            "output", message=f"the folder {path.parent} does not exist; give a path in an existing folder"
-        )
-    if path.exists() and not force:
-        raise UnusableInput.at("output", message=f"{path} exists; give another --output, or --force to replace it")
+    path = _writable(output or Path(f"{name}.yaml"), force=force)
     request = _request(target, inputs, targets or [], batch_axis)
     training = {"precision": precision, "optimizer": optimizer}
     stated = {"deadline": deadline, "budget_usd": budget_usd}
@@ -75,10 +69,7 @@ def profile(
         job={"name": name, "training": {key: value for key, value in training.items() if value}}
         | {key: value for key, value in stated.items() if value},
     )
-    given = [f"--input {shlex.quote(shape)}" for shape in inputs] + [
-        f"--target {shlex.quote(target)}" for target in targets or []
-    ]
-    write_job(path, document, f"gpuplan profile {shlex.quote(target)} {' '.join(given)}")
+    write_job(path, document, _command_line(target, inputs, targets or []))
     if as_json:
         print_json({"job": document, "path": str(path), "states_gib": states_gib, "notes": assumptions})
         return
@@ -86,6 +77,25 @@ def profile(
     from gpuplan.api.presentation.profile import render_profile
 
     print_sections(render_profile(document, path=str(path), assumptions=assumptions, states_gib=states_gib))
+
+
+def _writable(path: Path, *, force: bool) -> Path:
+    """The file to write. Raises `UnusableInput` at `output` if its folder is missing, or if it exists without `force`."""
+    if not path.parent.is_dir():
+        raise UnusableInput.at(
+            "output", message=f"the folder {path.parent} does not exist; give a path in an existing folder"
+        )
+    if path.exists() and not force:
+        raise UnusableInput.at("output", message=f"{path} exists; give another --output, or --force to replace it")
+    return path
+
+
+def _command_line(target: str, inputs: list[str], targets: list[str]) -> str:
+    """The command that counts the same again, for the head of the job file."""
+    given = [f"--input {shlex.quote(shape)}" for shape in inputs] + [
+        f"--target {shlex.quote(shape)}" for shape in targets
+    ]
+    return f"gpuplan profile {shlex.quote(target)} {' '.join(given)}"
 
 
 def _request(target: str, inputs: list[str], targets: list[str], axis: int) -> JsonObject:

@@ -53,6 +53,31 @@ if TYPE_CHECKING:
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
 
+#: Routes are matched in this order.
+_ROUTERS = (
+    plans.router,
+    imports.router,
+    afford.router,
+    capacity.router,
+    exports.router,
+    explanations.router,
+    portfolios.router,
+    procurement.router,
+    spot_policy.router,
+    runs.router,
+    actuals.router,
+    watches.router,
+    catalogue.router,
+    prices.router,
+    refreshes.router,
+    api_keys.router,
+    shares.router,
+    health.router,
+    docs_page.router,
+    web_router,
+)
+
+
 def create_service(
     gpuplan: Services,
     *,
@@ -80,40 +105,8 @@ def create_service(
         telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=_lifespan,
     )
-    app.state.gpuplan = gpuplan
-    app.state.access = access
-    app.state.scopes = None
-    given = budget()
-    # The threads wait for planning processes; one of these is for requests that take seconds.
-    app.state.workers = Workers(at_once=given.processes - 1, most_seconds=given.seconds)
-    app.state.long_workers = long_workers(most_seconds=given.seconds)
-    app.state.pool = pool_for(gpuplan)
-    app.state.figures = StoreFigures(gpuplan)
-    limit = telemetry_settings().stale_after_hours
-    app.state.health = Health(gpuplan, app.state.figures, stale_after_hours=limit)
-    app.state.watching = None
-    for router in (
-        plans.router,
-        imports.router,
-        afford.router,
-        capacity.router,
-        exports.router,
-        explanations.router,
-        portfolios.router,
-        procurement.router,
-        spot_policy.router,
-        runs.router,
-        actuals.router,
-        watches.router,
-        catalogue.router,
-        prices.router,
-        refreshes.router,
-        api_keys.router,
-        shares.router,
-        health.router,
-        docs_page.router,
-        web_router,
-    ):
+    _keep_state(app, gpuplan, access)
+    for router in _ROUTERS:
         app.include_router(router)
     if slack is not None:
         from gpuplan.api.slack.request_verification import mount
@@ -129,6 +122,22 @@ def create_service(
     # Added last and therefore outermost: every response gets a request id.
     app.add_middleware(RequestMiddleware, stopping=lambda: app.state.health.stopping)
     return app
+
+
+def _keep_state(app: FastAPI, gpuplan: Services, access: Access) -> None:
+    """What all requests share: services, access, workers and health."""
+    app.state.gpuplan = gpuplan
+    app.state.access = access
+    app.state.scopes = None
+    given = budget()
+    # The threads wait for planning processes; one of these is for requests that take seconds.
+    app.state.workers = Workers(at_once=given.processes - 1, most_seconds=given.seconds)
+    app.state.long_workers = long_workers(most_seconds=given.seconds)
+    app.state.pool = pool_for(gpuplan)
+    app.state.figures = StoreFigures(gpuplan)
+    limit = telemetry_settings().stale_after_hours
+    app.state.health = Health(gpuplan, app.state.figures, stale_after_hours=limit)
+    app.state.watching = None
 
 
 async def _check_request(request: Request) -> None:

@@ -59,17 +59,14 @@ def estimate_on(
     request = request_of(on)
     check(work, on, request)
     machines = _machines(chip, on, mig_slice)
-    ask = partial(estimate_learned, goodput=goodput, learned=learned)
-    estimates = ask(work, training, machines, request=request)
+    ask = partial(estimate_learned, work, training, goodput=goodput, learned=learned)
+    estimates = ask(machines, request=request)
     fits = int(estimates.reason[0]) != cluster_rates.DOES_NOT_FIT
     capacity = float(estimates.capacity_gib[0])
     if not fits:
         roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
-        estimates = ask(work, training, roomy, request=_as_request(estimates))
-    if estimates.reason[0]:
-        raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
-    if training.tensor_overlap != "auto" and int(estimates.tensor[0]) == 1:
-        raise no_tensor_parallelism("the layout found here has tensor 1; state another in on.layout, or")
+        estimates = ask(roomy, request=_as_request(estimates))
+    _refuse_unless_runs(estimates, chip, on, work, training)
     precision = estimates.precisions[int(estimates.precision[0])]
     loading = loading_gib(work, estimates, 4.0 if precision in {"fp32", "tf32"} else 2.0)
 
@@ -87,10 +84,9 @@ def estimate_on(
             learned=learned,
             assumes_network=on.internode_gbps is None,
         )
-    hours, spread = float(estimates.hours[0]), math.exp(Z80 * float(estimates.log_sigma[0]))
     rate = float(estimates.units_per_second[0])
     return Estimate(
-        hours=hours,
+        hours=float(estimates.hours[0]),
         hours_with_goodput=float(estimates.hours_with_goodput[0]),
         step_seconds=float(estimates.step_seconds[0]),
         throughput=EstimatedThroughput(value=rate, unit=f"{work.unit}/s", per_accelerator=rate / on.gpus),
@@ -108,7 +104,7 @@ def estimate_on(
         ),
         layout=cast(Layout, estimates.layout(0)),
         terms=cast(Terms, {name: float(values[0]) for name, values in estimates.terms.items()}),
-        band=Band(low_hours=hours / spread, high_hours=hours * spread),
+        band=_band(estimates),
         precision=precision,
         warnings=(
             *_warnings(chip, precision, fits=fits, substituted=bool(estimates.substituted[0])),
@@ -125,6 +121,20 @@ def estimate_on(
         doubts=() if asked is None else doubts_of(asked, estimates),
         assumed=assumed_of(work, training, precision, goodput, on.gpus),
     )
+
+
+def _refuse_unless_runs(estimates: Estimates, chip: Accelerator, on: On, work: Work, training: Training) -> None:
+    """Raise `UnusableInput` if the configuration cannot run at all, or overlaps tensor traffic that it does not have."""
+    if estimates.reason[0]:
+        raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
+    if training.tensor_overlap != "auto" and int(estimates.tensor[0]) == 1:
+        raise no_tensor_parallelism("the layout found here has tensor 1; state another in on.layout, or")
+
+
+def _band(estimates: Estimates) -> Band:
+    """The hours between which 80 % of runs of the configuration end."""
+    hours, spread = float(estimates.hours[0]), math.exp(Z80 * float(estimates.log_sigma[0]))
+    return Band(low_hours=hours / spread, high_hours=hours * spread)
 
 
 def fits_on(work: Work, training: Training, on: On) -> bool:

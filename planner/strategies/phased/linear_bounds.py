@@ -37,18 +37,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations, run_of
-from gpuplan.planner.candidates.machine_shapes import Shapes
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.cost.cost_breakdown import LONGEST_RUN_HOURS, CostBreakdown, Run, TakeOver, z_score
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.performance.accelerator_constants import PRECISIONS
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
+from gpuplan.planner.strategies.phased.migration_classes import migration_classes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,7 +71,7 @@ class Lined:
     @cached_property
     def migration_class(self) -> Ints:
         """Configurations between which a run can move: same software stack, same planned precision."""
-        return _migration_classes(self.candidates, self.table) if self.known is None else self.known.migration_class
+        return migration_classes(self.candidates, self.table) if self.known is None else self.known.migration_class
 
     @cached_property
     def linear_bounds(self) -> LinearUnderestimator:
@@ -292,33 +290,6 @@ def _below_the_median(risk: _Risk, least: Floats, z: float, settings: PlannerSet
         spared_hours=np.where(saves, spared, 0.0),
         least_hours=risk.work * at_least,
     )
-
-
-def _migration_classes(candidates: Candidates, table: Configurations) -> Ints:
-    if len(candidates.question.markets) == 1:
-        return _migration_class_of(candidates, 0, table.place, table.row)
-    migration_class = np.empty(len(table), np.int64)
-    for number in range(len(candidates.question.markets)):
-        mine = np.flatnonzero(table.market == number)
-        migration_class[mine] = _migration_class_of(candidates, number, table.place[mine], table.row[mine])
-    return migration_class
-
-
-def _migration_class_of(candidates: Candidates, number: int, place: Ints, row: Ints) -> Ints:
-    """The migration class of offers and estimates of one market."""
-    snapshot, estimates = candidates.question.markets[number].snapshot, candidates.estimated[number].estimates
-    shapes = snapshot.shapes
-    stack = _stack_of(shapes)[shapes.of_type[snapshot.type_index[place]]]
-    precisions = np.array([PRECISIONS.index(name) for name in estimates.precisions])
-    return np.asarray(stack * len(PRECISIONS) + precisions[estimates.precision[row]])
-
-
-def _stack_of(shapes: Shapes) -> Ints:
-    """The number of the software stack of each of these shapes, in alphabetical order of all stacks."""
-    stacks = sorted({accelerator.stack for accelerator in accelerators().values()})
-    return np.array([stacks.index(accelerator.stack) for accelerator in shapes.accelerators], np.int64)[
-        shapes.accelerator
-    ]
 
 
 def windowed_machines(candidates: Candidates, table: Configurations) -> dict[int, OwnedMachine]:
