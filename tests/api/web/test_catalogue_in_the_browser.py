@@ -171,6 +171,24 @@ def test_the_time_axis_is_stretched_in_place_and_a_deadline_changed_is_planned_a
     assert [page.input_value(f"input[name={name}]") for name in ("deadline-0", "priority-1")] == ["26h", "3"]
 
 
+def test_the_decision_at_other_numbers_of_runs_is_read_from_a_slider(visit: Visits, decided: str) -> None:
+    reader = visit()
+    reader.go(decided)
+    page = reader.page
+    steps = page.locator(".sweep >> nth=0 >> ol >> li >> visible=true")
+    assert steps.all_inner_texts()[0].startswith("1 x: buy 1 x RTX-4090, $")
+    page.locator("#sweep-runs").focus()
+    page.keyboard.press("End")
+    [last] = steps.all_inner_texts()
+    assert float(last.split(" x: ")[0]) > 1
+    assert page.get_attribute("#sweep-runs", "aria-valuetext") == last
+    # The points of the chart are the same steps.
+    titles = page.locator(".sweep >> nth=0 >> svg.wide >> .point").evaluate_all(
+        "all => all.map(each => each.ariaLabel)"
+    )
+    assert (titles[-1], len(titles)) == (last, 1 + int(page.get_attribute("#sweep-runs", "max") or 0))
+
+
 def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Visits, client: httpx.Client) -> None:
     path = sent(client, written(hard()), seconds="300").headers["location"]
     reader = visit()
