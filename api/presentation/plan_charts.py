@@ -71,18 +71,8 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         ),
         upper=tuple(float(point.cost_p95_usd) for point in shown),
     )
-    hours, cost = plan.hours.confident, plan.cost_usd.expected
-    first = plan.phases[0]
-    point = Point(
-        x=hours,
-        y=float(cost),
-        title=f"this plan: {usd(cost)} in {duration(hours)}",
-        current=True,
-        style=_style(first.accelerator),
-        shape=_shape(first.price_kind).shape,
-    )
-    mine = Series(name="this plan", kind="points", points=(point,))
-    costs = [float(point.cost_usd) for point in shown] + [float(cost)]
+    mine = _this_plan(plan)
+    costs = [float(point.cost_usd) for point in shown] + [float(plan.cost_usd.expected)]
     wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
     deadline, budget = plan.job.get("deadline"), plan.job.get("budget_usd")
     drawing = chart(
@@ -104,16 +94,34 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         )
         for point in shown
     )
-    note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
-    note += f"; across: the budget, {usd(budget)}" if budget else ""
-    note += "; shaded: up to 95 % of runs" if trades.upper else ""
     return Figure(
-        title=f"Expected cost against time at requested confidence{note}",
+        title=f"Expected cost against time at requested confidence{_key(deadline, budget)}",
         drawing=drawing,
         columns=columns,
         rows=rows,
-        legend=_legend(shown, first),
+        legend=_legend(shown, plan.phases[0]),
     )
+
+
+def _this_plan(plan: Plan) -> Series:
+    """The plan as a point beside the frontier."""
+    hours, cost, first = plan.hours.confident, plan.cost_usd.expected, plan.phases[0]
+    point = Point(
+        x=hours,
+        y=float(cost),
+        title=f"this plan: {usd(cost)} in {duration(hours)}",
+        current=True,
+        style=_style(first.accelerator),
+        shape=_shape(first.price_kind).shape,
+    )
+    return Series(name="this plan", kind="points", points=(point,))
+
+
+def _key(deadline: float | None, budget: str | None) -> str:
+    """What the lines and the band of the frontier mean."""
+    note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
+    note += f"; across: the budget, {usd(budget)}" if budget else ""
+    return f"{note}; shaded: up to 95 % of runs"
 
 
 def carbon_figure(points: Sequence[FrontierPoint], plan: Plan) -> Figure:
