@@ -8,7 +8,6 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.services.spot_policy_file import StoredPolicy
@@ -71,7 +70,7 @@ def run_policy(
         if plan is not None and document is not None:
             from gpuplan.api.services.spot_run_of_plan import finish_of_plan
 
-            answer |= {"as_planned": finish_of_plan(open_gpuplan().plans.saved_document(plan), document)}
+            answer |= {"as_planned": finish_of_plan(open_gpuplan().plans.saved(plan), document)}
     else:
         now = _situation(
             solved,
@@ -163,12 +162,8 @@ def _simulate_ladder(
         raise UnusableInput.at("fit", message="a ladder learns from no traces; leave --fit out")
     asked = LadderReplays(traces=traces_of(traces, field="traces"), starts=starts, refused=refused)
     gpuplan = open_gpuplan()
-    answer = (
-        gpuplan.plans.saved_document(plan)
-        if plan is not None
-        else wire(gpuplan.plans.plan(read_job(str(job)), save=False))
-    )
-    replayed = replay_ladder(answer, gpuplan.context.columns((answer.get("plan") or {}).get("snapshot_id")), asked)
+    answer = gpuplan.plans.saved(plan) if plan is not None else gpuplan.plans.plan(read_job(str(job)), save=False)
+    replayed = replay_ladder(answer, gpuplan.context.columns(answer.body.snapshot_id), asked)
     if as_json:
         print_json(replayed)
     else:
@@ -186,8 +181,8 @@ def _document(run: str | None, plan: str | None) -> JsonObject:
         from gpuplan.planner.cost.negotiated_discounts import discounted
 
         gpuplan = open_gpuplan()
-        answer = gpuplan.plans.saved_document(plan)
-        snapshot = (answer.get("plan") or {}).get("snapshot_id")
+        answer = gpuplan.plans.saved(plan)
+        snapshot = answer.body.snapshot_id
         return run_of_plan(answer, discounted(gpuplan.context.columns(snapshot), gpuplan.context.settings.discounts))
     return read_job(str(run))
 

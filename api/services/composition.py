@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class Services:
     """The services over one store. Safe to share between threads.
 
-    Methods of services take and return JSON objects. They raise `UnusableInput` for errors that the user can correct, and
+    Methods of services take JSON objects and return typed answers. They raise `UnusableInput` for errors that the user can correct, and
     `StoreFailure` where the database cannot be read or written.
     """
 

@@ -1,9 +1,8 @@
 """The capacity ladder of a saved plan as the terms of a replay: its choices, the machines on demand, and the run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,11 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
+from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Configuration, Machines
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
-
-Part = Mapping[str, Any]
 
 #: What names the machines of a choice.
 MACHINE_NAMES = ("provider", "region", "zone", "instance_type", "nodes", "price_kind")
@@ -25,25 +24,25 @@ MACHINE_NAMES = ("provider", "region", "zone", "instance_type", "nodes", "price_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderChoice:
-    """A choice of the ladder in the words of its plan, and the hours of its work if nothing interrupts it."""
+    """The machines of a choice of the ladder, and the hours of its work if nothing interrupts it."""
 
-    words: Part
+    machines: Machines
     work_hours: float
 
     @property
     def permanent(self) -> bool:
         """Whether its machines are not interruptible."""
-        return not price_kinds()[self.words["price_kind"]].interruptible
+        return not price_kinds()[self.machines.price_kind].interruptible
 
     @property
     def usd_per_hour(self) -> float:
         """The price of all nodes."""
-        return float(self.words["usd_per_node_hour"]) * int(self.words["nodes"])
+        return float(self.machines.usd_per_node_hour) * self.machines.nodes
 
     @property
     def pool(self) -> tuple[str, ...]:
         """Its machines, place, nodes and kind."""
-        return tuple(str(self.words[name]) for name in MACHINE_NAMES)
+        return tuple(str(getattr(self.machines, name)) for name in MACHINE_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +52,13 @@ class LadderOfPlan:
     Machines on demand that are no choice of the ladder have the number after its last.
     """
 
+    plan: Plan
     terms: LadderTerms
     choices: tuple[LadderChoice, ...]
     numbers: tuple[int, ...]
 
 
-def ladder_of_plan(answer: Part, columns: Columns, refused: float) -> LadderOfPlan:
+def ladder_of_plan(answer: PlanAnswer, columns: Columns, refused: float) -> LadderOfPlan:
     """The ladder of a planned answer over the columns of its snapshot; requests on demand are refused at a rate.
 
     Raises `UnusableInput` for a plan without a deadline, of several planned phases, without interruptible choices, or
@@ -71,35 +71,34 @@ def ladder_of_plan(answer: Part, columns: Columns, refused: float) -> LadderOfPl
     choices = (*places, demand)
     index = {choice.pool: place for place, choice in enumerate(choices)}
     return LadderOfPlan(
+        plan=plan,
         terms=_terms(plan, choices, tuple(index[choice.pool] for choice in ladder), refused),
         choices=choices,
         numbers=tuple(numbers.get(choice.pool, len(ladder) + 1) for choice in choices),
     )
 
 
-def _replayable(answer: Part) -> Part:
+def _replayable(answer: PlanAnswer) -> Plan:
     """The plan of an answer, if its ladder can be replayed."""
-    plan = answer.get("plan")
-    if answer.get("outcome") != "planned" or not plan:
+    if not isinstance(answer, PlannedAnswer):
         raise UnusableInput.at("plan", message="is no plan: no machines meet the job's requirements")
-    if sum(phase.get("role") != "standby" for phase in plan["phases"]) > 1:
+    plan = answer.plan
+    if sum(not phase.is_standby for phase in plan.phases) > 1:
         raise UnusableInput.at("plan", message="moves between machines; only a ladder of one phase can be replayed")
-    if plan["job"].get("deadline") is None:
+    if plan.job.get("deadline") is None:
         raise UnusableInput.at(
             "plan", message="has no deadline, so there is no time to be late for; plan the job with one"
         )
-    return dict(plan)
+    return plan
 
 
-def _choices(plan: Part, columns: Columns) -> list[LadderChoice]:
+def _choices(plan: Plan, columns: Columns) -> list[LadderChoice]:
     """The plan's own machines, then its next choices."""
-    phase = plan["phases"][0]
-    ladder = plan.get("capacity_ladder") or {}
-    growth = math.exp(float(phase["log_sigma"]) ** 2 / 2)
-    first = LadderChoice(words=phase, work_hours=float(phase["hours_with_goodput"]) * growth)
-    rest = [
-        LadderChoice(words=row, work_hours=_work_hours(row, plan, columns)) for row in ladder.get("next_choices", ())
-    ]
+    phase = plan.phases[0]
+    growth = math.exp(phase.log_sigma**2 / 2)
+    first = LadderChoice(machines=phase, work_hours=phase.hours_with_goodput * growth)
+    rows = () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices
+    rest = [LadderChoice(machines=row, work_hours=_work_hours(row, plan, columns)) for row in rows]
     choices = [first, *rest]
     if all(choice.permanent for choice in choices):
         raise UnusableInput.at(
@@ -108,23 +107,23 @@ def _choices(plan: Part, columns: Columns) -> list[LadderChoice]:
     return choices
 
 
-def _cheapest_on_demand(plan: Part, columns: Columns) -> LadderChoice:
+def _cheapest_on_demand(plan: Plan, columns: Columns) -> LadderChoice:
     """The cheapest machines on demand that the plan names among its alternatives and meet the deadline."""
-    rows = [row for row in plan["alternatives"] if price_kinds()[row["price_kind"]].is_plain and row["meets_deadline"]]
+    rows = [row for row in plan.alternatives if price_kinds()[row.price_kind].is_plain and row.meets_deadline]
     if not rows:
         message = "names no machines on demand that meet the deadline; allow on_demand in constraints.price_kinds"
         raise UnusableInput.at("plan", message=message)
-    row = min(rows, key=lambda row: float(row["cost_usd"]))
-    return LadderChoice(words=row, work_hours=_work_hours(row, plan, columns))
+    row = min(rows, key=lambda row: row.cost_usd)
+    return LadderChoice(machines=row, work_hours=_work_hours(row, plan, columns))
 
 
-def _work_hours(row: Part, plan: Part, columns: Columns) -> float:
+def _work_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Expected hours of a choice without its set-up and without the preemptions and waits that the plan expects."""
-    settings, phase = plan["settings"], plan["phases"][0]
-    hours = max(float(row["hours"]) - float(settings["setup_hours"]), 1e-6)
-    if not price_kinds()[row["price_kind"]].interruptible:
+    settings, phase = plan.settings, plan.phases[0]
+    hours = max(row.hours - float(settings["setup_hours"]), 1e-6)
+    if not price_kinds()[row.price_kind].interruptible:
         return hours
-    rate = _rate(row, plan, columns) * int(row["nodes"])
+    rate = _rate(row, plan, columns) * row.nodes
     if rate <= 0:
         return hours
     write, work = write_hours(phase), hours
@@ -140,22 +139,22 @@ def _work_hours(row: Part, plan: Part, columns: Columns) -> float:
     return work
 
 
-def _rate(row: Part, plan: Part, columns: Columns) -> float:
+def _rate(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Preemptions per node-hour of the offer in its snapshot, or the settings' default."""
-    of_kind = columns.kind_index == list(columns.kinds).index(row["price_kind"])
+    of_kind = columns.kind_index == list(columns.kinds).index(row.price_kind)
     for index in np.flatnonzero(offer_rows(columns, row) & of_kind).tolist():
         rate = float(columns.interruptions_per_hour[index])
-        if columns.offer(index).zone == row["zone"] and not math.isnan(rate):
+        if columns.offer(index).zone == row.zone and not math.isnan(rate):
             return rate
-    return float(plan["settings"]["default_interruptions_per_hour"])
+    return float(plan.settings["default_interruptions_per_hour"])
 
 
-def _terms(plan: Part, choices: Sequence[LadderChoice], order: tuple[int, ...], refused: float) -> LadderTerms:
+def _terms(plan: Plan, choices: Sequence[LadderChoice], order: tuple[int, ...], refused: float) -> LadderTerms:
     """The run, in hours of the machines on demand, which are the last choice."""
-    settings, phase, demand = plan["settings"], plan["phases"][0], choices[-1]
+    settings, phase, demand = plan.settings, plan.phases[0], choices[-1]
     run = SpotTerms(
         work_hours=demand.work_hours,
-        deadline_hours=float(plan["job"]["deadline"]),
+        deadline_hours=float(plan.job["deadline"]),
         step_hours=DEFAULT_STEP_HOURS,
         changeover_hours=max(float(settings["setup_hours"]), float(settings["restart_hours"])),
         on_demand_usd_per_hour=demand.usd_per_hour,
@@ -163,13 +162,13 @@ def _terms(plan: Part, choices: Sequence[LadderChoice], order: tuple[int, ...], 
             Place(name=str(i), usd_per_hour=choice.usd_per_hour, speed=demand.work_hours / choice.work_hours)
             for i, choice in enumerate(choices[:-1])
         ),
-        checkpoint_every_hours=float(phase.get("checkpoint_interval_hours") or 0.0),
+        checkpoint_every_hours=phase.checkpoint_interval_hours or 0.0,
     )
-    ladder = plan.get("capacity_ladder") or {"try_minutes": capacity_prior().try_minutes}
+    try_minutes = capacity_prior().try_minutes if plan.capacity_ladder is None else plan.capacity_ladder.try_minutes
     return LadderTerms(
         run=run,
         order=order,
         permanent=tuple(choice.permanent for choice in choices),
-        try_hours=float(ladder["try_minutes"]) / 60.0,
+        try_hours=try_minutes / 60.0,
         refused=refused,
     )

@@ -13,6 +13,7 @@ from gpuplan.api.services.spot_policy_solving import MOST_CELLS
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.plan import Plan, PlanAnswer
 from gpuplan.planner.spot_policy.availability_traces import Trace
 from gpuplan.planner.spot_policy.ladder_comparison import LadderOutcome, compare_ladder, together
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms
@@ -32,14 +33,14 @@ class LadderReplays:
     most_cells: int = MOST_CELLS
 
 
-def replay_ladder(answer: Part, columns: Columns, asked: LadderReplays) -> JsonObject:
+def replay_ladder(answer: PlanAnswer, columns: Columns, asked: LadderReplays) -> JsonObject:
     """What the ladder of a planned answer would have got over the traces, beside its first choice and on-demand.
 
     Raises `UnusableInput` for a plan whose ladder cannot be replayed (`ladder_of_plan`), for traces that no set of zones
     covers it with, and for too many starts.
     """
     ladder = ladder_of_plan(answer, columns, asked.refused)
-    plan, terms = answer["plan"], ladder.terms
+    plan, terms = ladder.plan, ladder.terms
     sets: list[JsonObject] = []
     left_out: list[JsonObject] = []
     windows: list[Flags] = []
@@ -61,8 +62,8 @@ def replay_ladder(answer: Part, columns: Columns, asked: LadderReplays) -> JsonO
         reasons = "; ".join(f"{part['name']} {part['why']}" for part in left_out)
         raise UnusableInput.at("traces", message=f"no set of zones covers the ladder: {reasons}")
     return {
-        "plan": plan["id"],
-        "name": plan["job"].get("name"),
+        "plan": plan.id,
+        "name": plan.job.get("name"),
         "deadline_hours": terms.run.deadline_hours,
         "try_minutes": round(terms.try_hours * 60, 6),
         "refused": asked.refused,
@@ -105,7 +106,7 @@ def _assigned(ladder: LadderOfPlan, traces: Sequence[Trace]) -> list[Trace | Non
 
 def _names(choice: LadderChoice, number: int) -> tuple[str, ...]:
     """What a trace may be called to be that of a choice."""
-    return (str(number), str(choice.words["zone"]), str(choice.words["region"]))
+    return (str(number), choice.machines.zone, choice.machines.region)
 
 
 def _unfit(ladder: LadderOfPlan, assigned: Sequence[Trace | None], traces: Sequence[Trace]) -> str | None:
@@ -115,14 +116,14 @@ def _unfit(ladder: LadderOfPlan, assigned: Sequence[Trace | None], traces: Seque
         return f"has too few zones: {len(traces)} for {len(spot)} interruptible choices"
     for choice, trace in spot:
         most = int(trace.available.max()) if trace is not None else 0
-        if 1 < most < int(choice.words["nodes"]):
-            return f"counts at most {most} machines, and {choice.words['instance_type']} needs {choice.words['nodes']}"
+        if 1 < most < choice.machines.nodes:
+            return f"counts at most {most} machines, and {choice.machines.instance_type} needs {choice.machines.nodes}"
     return None
 
 
 def _nodes_in(choice: LadderChoice, trace: Trace | None) -> int:
     """Machines that a trace must count: one where it only says whether the request was obtained."""
-    return int(choice.words["nodes"]) if trace is not None and int(trace.available.max()) > 1 else 1
+    return choice.machines.nodes if trace is not None and int(trace.available.max()) > 1 else 1
 
 
 def _windows(ladder: LadderOfPlan, assigned: Sequence[Trace | None], starts: int) -> Flags:
@@ -153,7 +154,7 @@ def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> list[Json
 def _shown(number: int, choice: LadderChoice) -> JsonObject:
     return {
         "number": number,
-        **{name: choice.words[name] for name in MACHINE_NAMES},
+        **{name: getattr(choice.machines, name) for name in MACHINE_NAMES},
         "usd_per_hour": f"{choice.usd_per_hour:.6f}",
         "work_hours": round(choice.work_hours, 6),
     }
@@ -182,7 +183,7 @@ def _rule(outcome: LadderOutcome, numbers: Sequence[int]) -> JsonObject:
     }
 
 
-def _assumptions(plan: Part, terms: LadderTerms, sets: Sequence[Part]) -> list[str]:
+def _assumptions(plan: Plan, terms: LadderTerms, sets: Sequence[Part]) -> list[str]:
     """What the replay takes for granted."""
     every = terms.run.checkpoint_every_hours
     stand_ins = any(trace["stands_in"] for part in sets for trace in part["traces"])
@@ -201,5 +202,5 @@ def _assumptions(plan: Part, terms: LadderTerms, sets: Sequence[Part]) -> list[s
         if every
         else "a preemption loses only the restart",
         "the work takes its expected hours on every choice; costs are machine hours alone, without storage and transfer",
-        f"prices are those of the plan, from snapshot {plan['snapshot_id']}",
+        f"prices are those of the plan, from snapshot {plan.snapshot_id}",
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
-from gpuplan.api.services.plans import saved_document
+from gpuplan.api.services.plans import saved_plan
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
@@ -73,7 +73,7 @@ class SpotPolicyService:
         with self._audited.refusals("simulation"):
             question = read_as(LadderQuestion, document)
             traces_in(question.traces, field="traces")
-            saved_document(self._context, question.plan)
+            saved_plan(self._context, question.plan)
 
     def ladder_simulation(self, document: Document) -> Document:
         """What a plan's capacity ladder would have got, as `gpuplan simulate --ladder --json` prints it."""
@@ -96,8 +96,8 @@ def answer_ladder_simulation(context: ServiceContext, document: Document) -> Doc
         refused=question.refused,
         most_cells=MOST_REPLAYED_AT_ONCE,
     )
-    answer = saved_document(context, question.plan)
-    return replay_ladder(answer, context.columns((answer.get("plan") or {}).get("snapshot_id")), asked)
+    answer = saved_plan(context, question.plan)
+    return replay_ladder(answer, context.columns(answer.body.snapshot_id), asked)
 
 
 def answer_run_policy(context: ServiceContext, document: Document) -> Document:
@@ -119,7 +119,7 @@ def answer_run_policy(context: ServiceContext, document: Document) -> Document:
             return decision(stored_policy, _situation(stored_policy, question.now))
     answer = about(stored_policy)
     if question.plan is not None:
-        answer |= {"as_planned": finish_of_plan(saved_document(context, question.plan), run)}
+        answer |= {"as_planned": finish_of_plan(saved_plan(context, question.plan), run)}
     return answer
 
 
@@ -162,8 +162,8 @@ def _run_document(context: ServiceContext, question: "PolicyQuestion | Simulatio
     from gpuplan.api.services.spot_run_of_plan import run_of_plan
     from gpuplan.planner.cost.negotiated_discounts import discounted
 
-    answer = saved_document(context, question.plan)
-    snapshot = (answer.get("plan") or {}).get("snapshot_id")
+    answer = saved_plan(context, question.plan)
+    snapshot = answer.body.snapshot_id
     return run_of_plan(answer, discounted(context.columns(snapshot), context.settings.discounts))
 
 

@@ -11,6 +11,8 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
+from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
+from gpuplan.planner.model.shared import Machines, Phase
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
@@ -19,75 +21,71 @@ from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
 _ZONES = min(3, MOST_ZONES)
 
 
-def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> JsonObject:
+def run_of_plan(answer: PlanAnswer, columns: Columns) -> JsonObject:
     """The document that `parse_spot_run` reads, for a saved answer and the columns of its snapshot.
 
     Raises `UnusableInput` where the plan is not on interruptible machines alone, has no deadline, or where its
     machines cannot be had on demand in that snapshot.
     """
-    plan = answer.get("plan")
-    standby = None if answer.get("outcome") != "planned" or not plan else _standby(plan)
-    if answer.get("outcome") != "planned" or not plan or len(plan["phases"]) != 1 + (standby is not None):
+    plan = answer.plan if isinstance(answer, PlannedAnswer) else None
+    standby = None if plan is None else _standby(plan)
+    if plan is None or len(plan.phases) != 1 + (standby is not None):
         raise _refused("is no plan of one phase and perhaps a standby; a policy needs one machine that it runs on")
-    phase, job = plan["phases"][0], plan["job"]
-    if not price_kinds()[phase["price_kind"]].interruptible:
-        raise _refused(f"runs on {phase['price_kind']} machines, which nobody takes away; there is nothing to decide")
+    phase, job = plan.phases[0], plan.job
+    if not price_kinds()[phase.price_kind].interruptible:
+        raise _refused(f"runs on {phase.price_kind} machines, which nobody takes away; there is nothing to decide")
     if job.get("deadline") is None:
         raise _refused("has no deadline, so there is nothing to be late for; plan the job with one")
-    settings, nodes = plan["settings"], int(phase["nodes"])
+    settings, nodes = plan.settings, phase.nodes
     if standby is not None:
         return _run_with_standby(plan, columns, phase, standby)
     demand = _cheapest_on_demand(columns, phase)
     if demand is None:
-        raise _refused(
-            f"uses {phase['instance_type']}, which {phase['region']} does not offer on demand to fall back on"
-        )
+        raise _refused(f"uses {phase.instance_type}, which {phase.region} does not offer on demand to fall back on")
     write = write_hours(phase)
     return {
-        "name": job.get("name") or plan["id"],
-        "work": phase["hours_with_goodput"],
+        "name": job.get("name") or plan.id,
+        "work": phase.hours_with_goodput,
         "deadline": float(job["deadline"]),
         "changeover": max(float(settings["setup_hours"]), float(settings["restart_hours"])),
         "nodes": nodes,
         "on_demand_usd_per_hour": demand * nodes,
         "places": [
-            {"name": zone or phase["region"], "usd_per_hour": usd * nodes}
-            for zone, usd in _zones(columns, phase)[:_ZONES]
+            {"name": zone or phase.region, "usd_per_hour": usd * nodes} for zone, usd in _zones(columns, phase)[:_ZONES]
         ],
         **({"checkpoint_write": write} if write > 0 else {}),
     }
 
 
-def _standby(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _standby(plan: Plan) -> Phase | None:
     """The phase that stands by for the one before, if there is one."""
-    last: Mapping[str, Any] = plan["phases"][-1]
-    return last if last.get("role") == "standby" else None
+    last = plan.phases[-1]
+    return last if last.is_standby else None
 
 
-def _run_with_standby(
-    plan: Mapping[str, Any], columns: Columns, phase: Mapping[str, Any], standby: Mapping[str, Any]
-) -> JsonObject:
+def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase) -> JsonObject:
     """The run of a plan with a standby: work in the standby's hours, spot at its own speed.
 
     All ways from spot are taken to be the standby's: its set-up, and its checkpoint from another region.
     """
-    settings, job, nodes = plan["settings"], plan["job"], int(phase["nodes"])
-    moved, work = standby["moved"], float(standby["hours_with_goodput"])
-    far = (moved["from"]["provider"], moved["from"]["region"]) != (standby["provider"], standby["region"])
-    way = float(moved["checkpoint_gb"]) / float(settings["move_gbs"]) / 3600 if far else 0.0
-    write = float(moved["checkpoint_gb"]) / float(settings["checkpoint_gbs"]) / 3600 / nodes
+    settings, job, nodes = plan.settings, plan.job, phase.nodes
+    moved, work = standby.moved, standby.hours_with_goodput
+    checkpoint_gb = 0.0 if moved is None else moved.checkpoint_gb
+    far = moved is not None and (moved.from_.provider, moved.from_.region) != (standby.provider, standby.region)
+    way = checkpoint_gb / float(settings["move_gbs"]) / 3600 if far else 0.0
+    write = checkpoint_gb / float(settings["checkpoint_gbs"]) / 3600 / nodes
     return {
-        "name": job.get("name") or plan["id"],
+        "name": job.get("name") or plan.id,
         "work": work,
         "deadline": float(job["deadline"]),
         "changeover": max(float(settings["setup_hours"]) + way, float(settings["restart_hours"])),
         "nodes": nodes,
-        "on_demand_usd_per_hour": float(standby["usd_per_node_hour"]) * int(standby["nodes"]),
+        "on_demand_usd_per_hour": float(standby.usd_per_node_hour) * standby.nodes,
         "places": [
             {
-                "name": zone or phase["region"],
+                "name": zone or phase.region,
                 "usd_per_hour": usd * nodes,
-                "speed": work / float(phase["hours_with_goodput"]),
+                "speed": work / phase.hours_with_goodput,
             }
             for zone, usd in _zones(columns, phase)[:_ZONES]
         ],
@@ -95,38 +93,40 @@ def _run_with_standby(
     }
 
 
-def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> JsonObject:
+def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
     Machines are back `restart_hours` after each preemption and the wait that the plan's settings state; `run` is what
     `run_of_plan` gave. Of a plan with a standby, these are its own figures.
     `latest_switch_hours` is None where no moment keeps the asked confidence.
     """
-    plan = answer["plan"]
+    if not isinstance(answer, PlannedAnswer):
+        raise _refused("is no plan")
+    plan = answer.plan
     standby = _standby(plan)
     if standby is not None:
         return {
-            "mean_hours": plan["hours"]["expected"],
-            "p95_hours": plan["hours"]["p95"],
-            "probability_in_time": plan["deadline_probability"],
-            "confidence": float(plan["job"]["confidence"]),
-            "latest_switch_hours": standby["switch_by_hours"],
-            "spot_first_usd": plan["cost_usd"]["expected"],
-            "switch_probability": standby["probability"],
+            "mean_hours": plan.hours.expected,
+            "p95_hours": plan.hours.p95,
+            "probability_in_time": plan.deadline_probability,
+            "confidence": float(plan.job["confidence"]),
+            "latest_switch_hours": standby.switch_by_hours,
+            "spot_first_usd": str(plan.cost_usd.expected),
+            "switch_probability": standby.probability,
         }
-    phase, settings, confidence = plan["phases"][0], plan["settings"], float(plan["job"]["confidence"])
-    rate, deadline = float(phase["interruptions_per_node_hour"]) * int(phase["nodes"]), float(run["deadline"])
+    phase, settings, confidence = plan.phases[0], plan.settings, float(plan.job["confidence"])
+    rate, deadline = phase.interruptions_per_node_hour * phase.nodes, float(run["deadline"])
     work, setup = float(run["work"]), float(settings["setup_hours"])
     spot = SpotRun(
         work_hours=work,
-        interval_hours=min(float(phase["checkpoint_interval_hours"] or work), work),
+        interval_hours=min(phase.checkpoint_interval_hours or work, work),
         checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
         restart_hours=float(settings["restart_hours"]),
         preemptions_per_hour=rate,
         wait_hours=float(settings.get("spot_wait_hours", 0.0)),
     )
     rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
-    log_sigma = float(phase["log_sigma"])
+    log_sigma = phase.log_sigma
     ends = finish(spot, log_sigma=log_sigma)
     # Zones differ in their waits, which spreads the hours around their mean.
     between_zones = float(wait_log_spread(np.array(rate), spot.wait_hours))
@@ -144,36 +144,36 @@ def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> JsonObj
     }
 
 
-def write_hours(phase: Mapping[str, Any]) -> float:
+def write_hours(phase: Phase) -> float:
     """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
-    interval, rate = phase.get("checkpoint_interval_hours"), phase.get("interruptions_per_node_hour")
+    interval, rate = phase.checkpoint_interval_hours, phase.interruptions_per_node_hour
     if not interval or not rate:
         return 0.0
-    return float(rate) * int(phase["nodes"]) * float(interval) ** 2 / 2
+    return rate * phase.nodes * interval**2 / 2
 
 
-def offer_rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def offer_rows(columns: Columns, phase: Machines) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The rows of the phase's machine in its region."""
     types = [
         i
         for i, instance_type in enumerate(columns.instance_types)
-        if (instance_type.provider, instance_type.name) == (phase["provider"], phase["instance_type"])
+        if (instance_type.provider, instance_type.name) == (phase.provider, phase.instance_type)
     ]
-    region_indices = [i for i, region in enumerate(columns.regions) if region == (phase["provider"], phase["region"])]
+    region_indices = [i for i, region in enumerate(columns.regions) if region == (phase.provider, phase.region)]
     return np.asarray(
         np.isin(columns.type_index, types) & np.isin(columns.region_index, region_indices) & columns.plannable
     )
 
 
-def _cheapest_on_demand(columns: Columns, phase: Mapping[str, Any]) -> float | None:
+def _cheapest_on_demand(columns: Columns, phase: Machines) -> float | None:
     plain = [i for i, name in enumerate(columns.kinds) if price_kinds()[name].is_plain]
     prices = columns.usd_per_hour[offer_rows(columns, phase) & np.isin(columns.kind_index, plain)]
     return float(prices.min()) if len(prices) else None
 
 
-def _zones(columns: Columns, phase: Mapping[str, Any]) -> list[tuple[str, float]]:
+def _zones(columns: Columns, phase: Machines) -> list[tuple[str, float]]:
     """Zones that sell the phase's kind, cheapest first."""
-    kind = list(columns.kinds).index(phase["price_kind"])
+    kind = list(columns.kinds).index(phase.price_kind)
     rows = np.flatnonzero(offer_rows(columns, phase) & (columns.kind_index == kind))
     named = {columns.offer(int(row)).zone: float(columns.usd_per_hour[row]) for row in rows}
     return sorted(named.items(), key=lambda item: (item[1], item[0]))
