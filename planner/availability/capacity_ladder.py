@@ -90,11 +90,16 @@ class _Level:
 
 
 def least_ladder(
-    choices: LadderChoices, last: int, *, first: int | None = None, most_steps: int = MOST_STEPS
+    choices: LadderChoices,
+    last: int,
+    *,
+    first: int | None = None,
+    most_steps: int = MOST_STEPS,
+    to_beat: float = float("inf"),
 ) -> Ladder:
     """The best ladder of at most `most_steps` choices that ends with `last`, and begins with `first` if that is given.
 
-    Raises `ValueError` if `first` or `last` does not meet the deadline at its place.
+    Where none is expected to cost less than `to_beat`, it need not be the best. Raises `ValueError` if `first` or `last` does not meet the deadline at its place.
     """
     before_last = min(most_steps, int(choices.last_position[last])) - 1
     if before_last < (0 if first in (None, last) else 1) or (first is not None and choices.last_position[first] < 1):
@@ -106,18 +111,22 @@ def least_ladder(
     bounds = relaxed_savings(choices.chance[usable], saving[usable], before_last)
     level = _start(choices)
     if first is not None:
-        level = replace(_extended(level, choices, saving, np.array([0]), np.array([first])), fixed=1)
-    best, order = _greedy(level, choices, saving, usable, before_last)
+        one = _further(level, choices, saving, np.array([0]), np.array([first]))
+        level = replace(_extended(level, choices, one), fixed=1)
+    rank = np.empty(len(choices), np.int64)
+    rank[np.lexsort((np.arange(len(choices)), -choices.chance, choices.value))] = np.arange(len(choices))
+    best, order = _greedy(level, choices, saving, usable, rank=rank, before_last=before_last)
+    best = max(best, float(choices.value[last]) - to_beat)
     for position in range(level.order.shape[1] + 1, before_last + 1):
-        row, item = np.nonzero(_may_follow(level, choices, usable, position))
+        row, item = np.nonzero(_may_follow(level, choices, usable, rank, position))
         if not len(row):
             break
-        level = _extended(level, choices, saving, row, item)
-        top = int(np.argmax(level.saving))
-        if level.saving[top] > best * (1 + _EQUAL):
-            best, order = float(level.saving[top]), tuple(level.order[top].tolist())
-        hopeful = level.saving + level.refused * bounds[before_last - position] > best * (1 + _EQUAL)
-        level = _taken(level, hopeful)
+        further = _further(level, choices, saving, row, item)
+        top = int(np.argmax(further.saving))
+        if further.saving[top] > best * (1 + _EQUAL):
+            best, order = float(further.saving[top]), (*level.order[row[top]].tolist(), int(item[top]))
+        hopeful = further.saving + further.refused * bounds[before_last - position] > best * (1 + _EQUAL)
+        level = _extended(level, choices, further.taken(np.flatnonzero(hopeful)))
     return followed(choices, (*order, last))
 
 
@@ -157,60 +166,78 @@ def _start(choices: LadderChoices) -> _Level:
     )
 
 
-def _taken(level: _Level, which: Flags) -> _Level:
-    return replace(
-        level,
-        order=level.order[which],
-        refused=level.refused[which],
-        saving=level.saving[which],
-        evidence=level.evidence[which],
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Further:
+    """Sequences of a level at `row`, each with one more choice `item`: the figures that tell which are worth keeping."""
+
+    row: Ints
+    item: Ints
+    refused: Floats
+    saving: Floats
+
+    def taken(self, which: Ints) -> "_Further":
+        """Some of them."""
+        return _Further(
+            row=self.row[which], item=self.item[which], refused=self.refused[which], saving=self.saving[which]
+        )
+
+
+def _further(level: _Level, choices: LadderChoices, saving: Floats, row: Ints, item: Ints) -> _Further:
+    weight = choices.state_chance[item] * level.evidence[row, choices.group[item]]
+    total = weight.sum(axis=1)
+    chance = np.divide((weight * choices.obtained[item]).sum(axis=1), total, out=np.zeros(len(row)), where=total > 0)
+    reached = level.refused[row]
+    return _Further(
+        row=row,
+        item=item,
+        refused=reached * (1.0 - chance),
+        saving=level.saving[row] + reached * chance * saving[item],
     )
 
 
-def _extended(level: _Level, choices: LadderChoices, saving: Floats, row: Ints, item: Ints) -> _Level:
-    """The sequences at `row`, each with one more choice."""
-    evidence, at = level.evidence[row], np.arange(len(row))
-    weight = choices.state_chance[item] * evidence[at, choices.group[item]]
-    total = weight.sum(axis=1)
-    chance = np.divide((weight * choices.obtained[item]).sum(axis=1), total, out=np.zeros(len(row)), where=total > 0)
-    evidence[at, choices.group[item]] *= 1.0 - choices.obtained[item]
+def _extended(level: _Level, choices: LadderChoices, further: _Further) -> _Level:
+    """The level of these longer sequences."""
+    row, item = further.row, further.item
+    evidence = level.evidence[row]
+    evidence[np.arange(len(row)), choices.group[item]] *= 1.0 - choices.obtained[item]
     return replace(
         level,
         order=np.concatenate((level.order[row], item[:, None]), axis=1),
-        refused=level.refused[row] * (1.0 - chance),
-        saving=level.saving[row] + level.refused[row] * chance * saving[item],
+        refused=further.refused,
+        saving=further.saving,
         evidence=evidence,
     )
 
 
-def _may_follow(level: _Level, choices: LadderChoices, usable: Flags, position: int) -> Flags:
+def _may_follow(level: _Level, choices: LadderChoices, usable: Flags, rank: Ints, position: int) -> Flags:
     """Which choices may come next at step `position` of each sequence: [m, n]."""
     fits = usable & (choices.last_position >= position)
     allowed = np.broadcast_to(fits, (len(level.order), len(choices))).copy()
     for earlier in level.order.T:
         allowed &= choices.pool[earlier][:, None] != choices.pool[None, :]
-    return allowed & _ascending(level, choices, position)
+    return allowed & _ascending(level, choices, rank, position)
 
 
-def _ascending(level: _Level, choices: LadderChoices, position: int) -> Flags:
-    """Which choices are worth trying after the last of each sequence; a forced first choice stays where it is."""
+def _ascending(level: _Level, choices: LadderChoices, rank: Ints, position: int) -> Flags:
+    """Which choices are worth trying after the last of each sequence; a forced first choice stays where it is.
+
+    `rank` orders the choices by cost, of equal ones the likelier first.
+    """
     if level.order.shape[1] == level.fixed:
         return np.ones((1, len(choices)), np.bool_)
     before = level.order[:, -1]
-    rank = np.empty(len(choices), np.int64)
-    rank[np.lexsort((np.arange(len(choices)), -choices.chance, choices.value))] = np.arange(len(choices))
     late = choices.last_position[before] < position
     return np.asarray((rank[None, :] > rank[before][:, None]) | late[:, None])
 
 
 def _greedy(
-    level: _Level, choices: LadderChoices, saving: Floats, usable: Flags, before_last: int
+    level: _Level, choices: LadderChoices, saving: Floats, usable: Flags, *, rank: Ints, before_last: int
 ) -> tuple[float, tuple[int, ...]]:
     """A good ladder to begin with: always the choice that saves most at once."""
     for position in range(level.order.shape[1] + 1, before_last + 1):
-        item = np.flatnonzero(_may_follow(level, choices, usable, position)[0])
+        item = np.flatnonzero(_may_follow(level, choices, usable, rank, position)[0])
         if not len(item):
             break
-        tried = _extended(level, choices, saving, np.zeros(len(item), np.int64), item)
-        level = _taken(tried, np.arange(len(item)) == np.argmax(tried.saving))
+        further = _further(level, choices, saving, np.zeros(len(item), np.int64), item)
+        level = _extended(level, choices, further.taken(np.argmax(further.saving, keepdims=True)))
     return float(level.saving[0]), tuple(level.order[0].tolist())

@@ -75,8 +75,9 @@ def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
     ladder = _answer(plan, solved)
     if plan.job.objective != "cost":
         return ladder
-    order = min((one.any_first(plan) for one in between), key=lambda one: one.ladder.expected)
-    better = order.ladder.expected < solved.ladder.expected * (1.0 - _EQUAL)
+    to_beat = solved.ladder.expected * (1.0 - _EQUAL)
+    order = min((one.any_first(plan, to_beat) for one in between), key=lambda one: one.ladder.expected)
+    better = order.ladder.expected < to_beat
     return replace(ladder, best_order=_best_order(order)) if better else ladder
 
 
@@ -115,8 +116,8 @@ class _Between:
         ladder = least_ladder(arrays_of(options), len(options) - 1, first=0)
         return _Solved(options=options, ladder=ladder, bound=_bound(options, self.several, ladder.expected))
 
-    def any_first(self, plan: Planned) -> _Solved:
-        """The best ladder with any choice first; a plan of several phases is no choice of it."""
+    def any_first(self, plan: Planned, to_beat: float) -> _Solved:
+        """The best ladder with any choice first, if it is expected to cost less than `to_beat`; a plan of several phases is no choice of it."""
         first, *rest = self.options
         alone = [option for option in rest if (option.pool, option.nodes) != (first.pool, first.nodes)]
         options, several = rest, self.several
@@ -128,7 +129,7 @@ class _Between:
                 saving=np.append(several.saving, rest[-1].value - first.value),
             )
         last = options[-1]
-        ladder = least_ladder(arrays_of(options), len(options) - 1)
+        ladder = least_ladder(arrays_of(options), len(options) - 1, to_beat=to_beat)
         left_out = left_out_bounds(several, min(MOST_STEPS, last.last_position) - 1)[-1]
         bound = ladder.expected if left_out <= 0.0 else min(ladder.expected, last.value - left_out)
         return _Solved(options=options, ladder=ladder, bound=bound)
