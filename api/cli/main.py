@@ -24,6 +24,7 @@ from gpuplan.api.cli import (
     calibrate,
     capacity,
     check,
+    costs,
     database,
     doctor,
     estimate,
@@ -115,6 +116,7 @@ def application() -> typer.Typer:
     app.command("import")(imported_jobs.import_file)
     app.command()(calibrate.calibrate)
     app.add_typer(owned_machines.local_commands(), name="local")
+    app.add_typer(costs.costs_commands(), name="costs")
     app.add_typer(watch.watch_commands(), name="watch")
     app.add_typer(slack.slack_commands(), name="slack")
     app.add_typer(api_keys.keys_commands(), name="keys")

@@ -80,15 +80,18 @@ class Piece:
     share: Decimal
 
 
-def focus(handover: Handover) -> str:
-    """The non-zero cost parts of all phases as CSV; amounts in dollars with six decimals."""
+def focus(*handovers: Handover, month: datetime | None = None) -> str:
+    """The non-zero cost parts of all phases as CSV, or those of one billing month; dollars with six decimals."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
     writer.writeheader()
-    for phase in handover.phases:
-        for part, micros in phase.costs.items():
-            if micros:
-                writer.writerows(_row(handover, phase, part, piece) for piece in pieces(phase, micros))
+    for handover in handovers:
+        for phase in handover.phases:
+            for part, micros in phase.costs.items():
+                charged = pieces(phase, micros) if micros else ()
+                writer.writerows(
+                    _row(handover, phase, part, piece) for piece in charged if month in (None, piece.month)
+                )
     return text.getvalue()
 
 
@@ -138,7 +141,7 @@ def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str,
         "ServiceCategory": category,
         "ServiceName": service,
         "ServiceSubcategory": subcategory,
-        "Tags": json.dumps({"job": handover.job}, ensure_ascii=False),
+        "Tags": json.dumps(_tags(handover), ensure_ascii=False),
         "x_Estimate": "true",
         "x_GpuplanPart": part,
         "x_GpuplanPhase": str(phase.number),
@@ -146,6 +149,11 @@ def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str,
         "x_GpuplanRole": phase.role,
         "x_GpuplanSnapshot": handover.snapshot_id,
     }
+
+
+def _tags(handover: Handover) -> dict[str, str]:
+    labels = {"job": handover.job, "team": handover.team, "project": handover.project}
+    return {name: text for name, text in labels.items() if text}
 
 
 def _description(phase: Phase, part: str) -> str:

@@ -56,10 +56,12 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     expected = read_number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
     p95_hours = read_number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
     asked = read_mapping(plan.get("job"), (*at, "job"))
-    job, phases = asked.get("name"), _phases(plan, start, at)
+    phases = _phases(plan, start, at)
     return Handover(
         plan_id=read_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
-        job=plain(job if isinstance(job, str) else "", limit=200) or "job",
+        job=_line(asked, "name") or "job",
+        team=_line(asked, "team"),
+        project=_line(asked, "project"),
         snapshot_id=read_text(plan, "snapshot_id", at, _HASH, "the id of a snapshot, hexadecimal digits"),
         version=read_text(plan, "version", at, _VERSION, "a version of gpuplan"),
         start=start,
@@ -73,6 +75,12 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
         try_minutes=try_minutes(plan, at),
         last_choice=last_choice(plan, phases[0], at),
     )
+
+
+def _line(job: JsonObject, name: str) -> str:
+    """A text of the job as one cleaned line; empty without one."""
+    text = job.get(name)
+    return plain(text if isinstance(text, str) else "", limit=200)
 
 
 def _checkpoints(job: JsonObject, at: Where) -> CheckpointLocation | None:

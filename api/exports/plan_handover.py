@@ -112,7 +112,7 @@ class LastChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """A plan for other tools; `job` is its name as one cleaned line, hours are those of the whole plan.
+    """A plan for other tools; `job`, `team` and `project` are cleaned lines, hours are those of the whole plan.
 
     `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
     `next_places` are the next choices of the capacity ladder that need no other layout: the same number of the first
@@ -134,6 +134,8 @@ class Handover:
     next_places: tuple[NextPlace, ...] = ()
     try_minutes: float = TRY_MINUTES
     last_choice: LastChoice | None = None
+    team: str = ""
+    project: str = ""
 
     def p95_hours_of(self, phase: Phase) -> int:
         """Whole hours that suffice for the phase in 95 % of runs, if it is delayed like the plan."""

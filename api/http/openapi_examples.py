@@ -41,6 +41,9 @@ def _form(schema: JsonObject, schemas: JsonObject) -> JsonValue:
         if chosen in schema:
             first = schema[chosen][0]
             return _form(first, schemas) if chosen.endswith("Of") else first
+    if "const" in schema:
+        constant: JsonValue = schema["const"]
+        return constant
     match schema.get("type"):
         case "object":
             return {name: _form(part, schemas) for name, part in schema.get("properties", {}).items()}
@@ -52,4 +55,4 @@ def _form(schema: JsonObject, schemas: JsonObject) -> JsonValue:
             return True
         case "integer" | "number":
             return 1
-    return schema.get("const")
+    return None

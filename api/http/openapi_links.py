@@ -5,7 +5,8 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: By operation: the status of its response, the runtime expression of the id it returns, and the operations that accept
 #: this id with the parameter they accept it in.
-_PLAN = ("$response.body#/plan/id", {"saved_plan": "plan_id", "export": "plan_id", "report_actuals": "plan_id"})
+_OF_A_PLAN = ("saved_plan", "export", "report_actuals", "adopt_plan", "drop_plan")
+_PLAN = ("$response.body#/plan/id", dict.fromkeys(_OF_A_PLAN, "plan_id"))
 _WATCH = ("$response.body#/id", {"watch": "watch_id", "forget_watch": "watch_id"})
 #: Without `saved_portfolio`: it exists only after the run is done.
 _RUN = ("$response.body#/id", {"run": "run_id", "cancel_run": "run_id"})

@@ -47,6 +47,7 @@ _TITLES = {
     "offers": "Machines and their prices",
     "history": "Prices over time",
     "capacity": "How likely machines are obtained now",
+    "costs": "Planned and actual costs of a month",
     "replan": "Advice for a running job",
 }
 

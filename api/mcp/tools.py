@@ -285,6 +285,23 @@ class Tools:
             answer: Document = wire(self._gpuplan.capacity.read(asked))
             return answer
 
+    def costs(
+        self,
+        *,
+        month: Annotated[str | None, Field(description="A month in UTC: 2026-11; default: the current one.")] = None,
+        by: Annotated[
+            Literal["team", "project", "provider", "kind"], Field(description="What costs are added up by.")
+        ] = "team",
+    ) -> Document:
+        """Show what plans and runs cost in a month, by team, project, provider or price kind, with what is left of budgets.
+
+        `planned_usd` is expected cost, `actual_usd` reported hours at planned prices and no bill, `expected_usd` both put
+        together. Only plans that somebody adopted or reported a run of count; `assumptions` says so.
+        """
+        with _as_tool_errors():
+            answer: Document = wire(self._gpuplan.costs.of_month(month, by))
+            return answer
+
     def history(
         self,
         *,

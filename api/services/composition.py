@@ -19,6 +19,7 @@ from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.background_runs import RunService
 from gpuplan.api.services.capacity import CapacityService
 from gpuplan.api.services.catalogue import CatalogueService
+from gpuplan.api.services.costs import CostsService
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
 from gpuplan.api.services.imports import ImportService
@@ -71,6 +72,7 @@ class Services:
     catalogue: CatalogueService
     capacity: CapacityService
     quotas: QuotaService
+    costs: CostsService
     price_history: PriceHistoryService
     watches: WatchService
     retention: RetentionService
@@ -130,6 +132,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         catalogue=CatalogueService(context),
         capacity=CapacityService(context, plans, audited, live_queries),
         quotas=QuotaService(context),
+        costs=CostsService(context),
         price_history=PriceHistoryService(context),
         watches=watches,
         retention=retention,

@@ -52,6 +52,7 @@ SECTIONS = (
     ("Prices", "/prices"),
     ("What changed", "/changes"),
     ("Portfolio", "/portfolio"),
+    ("Costs", "/costs"),
     ("Docs", "/docs"),
 )
 #: Shorter answers are not compressed.

@@ -7,6 +7,7 @@ from gpuplan.api.web import (
     assets,
     catalogue_page,
     changes_page,
+    costs_page,
     login,
     matrix_page,
     plan_lists,
@@ -25,6 +26,7 @@ router.include_router(accelerator_pages.router)
 router.include_router(matrix_page.router)
 router.include_router(prices.router)
 router.include_router(changes_page.router)
+router.include_router(costs_page.router)
 router.include_router(portfolio.router)
 router.include_router(procurement.router)
 router.include_router(plan_pages.router)

@@ -17,6 +17,7 @@ from gpuplan.catalog.store.ownership import Kind, forget_owners_of_missing
 from gpuplan.catalog.store.saved_answers import KEEP_RESPONSES
 from gpuplan.catalog.store.schema import (
     actuals,
+    adopted_plans,
     audit,
     capacity_answers,
     idempotency_keys,
@@ -145,7 +146,8 @@ def _delete_plans(connection: sa.Connection, bound: datetime | None, followed: s
     if bound is None:
         return 0
     reported = sa.exists().where(actuals.c.plan_id == plans.c.id)
-    old = sa.delete(plans).where(plans.c.created_at < bound, ~reported, plans.c.id.not_in(sorted(followed)))
+    adopted = sa.exists().where(adopted_plans.c.plan_id == plans.c.id)
+    old = sa.delete(plans).where(plans.c.created_at < bound, ~reported, ~adopted, plans.c.id.not_in(sorted(followed)))
     return connection.execute(old).rowcount
 
 

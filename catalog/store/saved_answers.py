@@ -53,10 +53,11 @@ def read_plan(connection: sa.Connection, plan_id: str, viewer: Viewer = UNRESTRI
     row = connection.execute(one).first()
     if row is None:
         raise NotStored.at("plan", message=f"no plan {plan_id[:80]!r} is stored here; accepted: the id of a saved plan")
-    return _saved(row)
+    return saved_row(row)
 
 
-def _saved(row: sa.Row[Any]) -> SavedPlan:
+def saved_row(row: sa.Row[Any]) -> SavedPlan:
+    """The plan of a row of its table."""
     return SavedPlan(
         id=row.id,
         snapshot_id=row.snapshot_id,
@@ -70,7 +71,7 @@ def read_recent_plans(connection: sa.Connection, most: int, viewer: Viewer = UNR
     """The plans that the viewer may read, the newest first, at most so many."""
     asked = sa.select(plans).where(readable("plan", plans.c.id, viewer))
     newest = asked.order_by(plans.c.created_at.desc(), plans.c.id).limit(most)
-    return tuple(map(_saved, connection.execute(newest)))
+    return tuple(map(saved_row, connection.execute(newest)))
 
 
 def write_response(connection: sa.Connection, key: str, scope: str, request_hash: str, response: object) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 #: The newest revision under `migrations/versions`, compared before any slow import.
-HEAD = "0011"
+HEAD = "0012"
 SCRIPTS = "gpuplan.catalog.store:migrations"
 #: The oldest release whose code works on the tables of `HEAD`. Revisions only add (tables, nullable columns, indexes).
 #: Columns that earlier releases read are removed one release after their last reader, and that revision updates this

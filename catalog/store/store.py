@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gpuplan.catalog.store.capacity_store import CapacityStore
+    from gpuplan.catalog.store.cost_store import CostStore
     from gpuplan.catalog.store.diff_cache import DiffCache
     from gpuplan.catalog.store.price_changes import Key
     from gpuplan.catalog.store.price_history import PricePoint
@@ -102,6 +103,13 @@ class Store(RefreshStore, PlanStore):
         from gpuplan.catalog.store.capacity_store import CapacityStore
 
         return CapacityStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def costs(self) -> "CostStore":
+        """Plans that count in the costs of a month, and budgets of teams."""
+        from gpuplan.catalog.store.cost_store import CostStore
+
+        return CostStore(reading=self._reading, writing=self._writing)
 
     @cached_property
     def _diffs(self) -> "DiffCache":

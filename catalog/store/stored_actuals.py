@@ -43,7 +43,7 @@ def write_actual(connection: sa.Connection, actual: Actual) -> Actual:
     row = {name: getattr(actual, name) for name in actuals.c.keys()} | {"expected": as_json(actual.expected)}  # noqa: SIM118
     insert_or_ignore(connection, actuals, row)
     stored = connection.execute(sa.select(actuals).where(actuals.c.id == actual.id)).one()
-    return _actual(stored)
+    return actual_row(stored)
 
 
 def read_actuals(
@@ -54,7 +54,7 @@ def read_actuals(
     asked = asked.where(readable("plan", actuals.c.plan_id, viewer))
     if plan_id is not None:
         asked = asked.where(actuals.c.plan_id == plan_id)
-    return tuple(_actual(row) for row in connection.execute(asked))
+    return tuple(actual_row(row) for row in connection.execute(asked))
 
 
 #: Runs before every plan, so it is plain text.
@@ -81,6 +81,7 @@ def delete_actuals(connection: sa.Connection, viewer: Viewer = UNRESTRICTED) -> 
     return int(connection.execute(sa.delete(actuals).where(mine)).rowcount)
 
 
-def _actual(row: sa.Row[Any]) -> Actual:
+def actual_row(row: sa.Row[Any]) -> Actual:
+    """The report of a row of its table."""
     values = dict(row._mapping)
     return Actual(**values | {"expected": json.loads(values["expected"])})

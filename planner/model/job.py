@@ -284,6 +284,8 @@ class TrainingJob:
         ),
     ]
     workload: Annotated[Workload, JobField(None, "what is trained")]
+    team: Annotated[str | None, JobField(Label, "who pays for it", example="research", group="places")] = None
+    project: Annotated[str | None, JobField(Label, "what it is for", example="search", group="places")] = None
     training: Annotated[Training, JobField(None, "how")] = field(default_factory=Training)
     start: Annotated[
         datetime | None,

@@ -8,6 +8,7 @@ from gpuplan.api.schemas.access import Audit, AuditEntry, Key, Keys, NewKey, New
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.api.schemas.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan.api.schemas.catalogue import OfferRow as Offer
+from gpuplan.api.schemas.costs_answer import Costs, PlanInCosts, TeamBudget
 from gpuplan.api.schemas.import_answer import ImportAnswer
 from gpuplan.api.schemas.prices import PriceRow as Price
 from gpuplan.api.schemas.prices import Prices, SnapshotDiff
@@ -38,6 +39,7 @@ __all__ = [
     "Capacity",
     "CapacityAnswers",
     "CapacityReport",
+    "Costs",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",
@@ -52,6 +54,7 @@ __all__ = [
     "Offers",
     "Plan",
     "PlanAnswer",
+    "PlanInCosts",
     "Planned",
     "PortfolioAnswer",
     "Presets",
@@ -69,6 +72,7 @@ __all__ = [
     "Simulation",
     "SnapshotDiff",
     "Snapshots",
+    "TeamBudget",
     "Unplanned",
     "VerificationAnswer",
     "Watch",

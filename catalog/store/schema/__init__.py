@@ -2,6 +2,7 @@
 
 from gpuplan.catalog.store.schema.capacity_tables import capacity_answers, quota_readings
 from gpuplan.catalog.store.schema.column_types import Ratio, Texts, UtcMicros, metadata
+from gpuplan.catalog.store.schema.cost_tables import adopted_plans, team_budgets
 from gpuplan.catalog.store.schema.price_tables import OPEN, instance_types, offers, prices, readings, snapshots
 from gpuplan.catalog.store.schema.service_tables import (
     actuals,
@@ -34,6 +35,7 @@ __all__ = [
     "Texts",
     "UtcMicros",
     "actuals",
+    "adopted_plans",
     "api_keys",
     "audit",
     "capacity_answers",
@@ -62,5 +64,6 @@ __all__ = [
     "slack_threads",
     "slack_workspaces",
     "snapshots",
+    "team_budgets",
     "watches",
 ]

@@ -39,7 +39,18 @@ def test_the_question_on_the_page_has_an_answer(gpuplan: Services) -> None:
 
 
 def test_every_tool_is_on_the_page() -> None:
-    for name in ("plan", "import_config", "afford", "why", "estimate", "offers", "history", "capacity", "replan"):
+    for name in (
+        "plan",
+        "import_config",
+        "afford",
+        "why",
+        "estimate",
+        "offers",
+        "history",
+        "capacity",
+        "costs",
+        "replan",
+    ):
         assert f"| `{name}` |" in TEXT
 
 

@@ -228,6 +228,7 @@ PAGES = (
     "/accelerators/H100-80GB-SXM",
     "/prices?instance_type=p5.48xlarge&kind=on_demand&region=us-*",
     "/changes",
+    "/costs",
     "/portfolio?example=true",
     "jobs",
     "/buy?example=true",

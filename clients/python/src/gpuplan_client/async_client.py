@@ -226,6 +226,26 @@ class AsyncClient:
         """Removes a report."""
         return await self.send(calls.forget_actual(actual_id))
 
+    async def costs(self, month: str | None = None, by: str | None = None) -> answers.Costs:
+        """Planned and actual costs of a month (`2026-11`), by team, project, provider or kind."""
+        return await self.send(calls.costs(month, by))
+
+    async def export_costs(self, month: str | None = None, by: str | None = None, to: str = "csv") -> str:
+        """The costs of a month as CSV text, or with `to="focus"` the planned charges as a FOCUS dataset."""
+        return await self.send(calls.export_costs(month, by, to))
+
+    async def set_budget(self, team: str, usd: str | None) -> answers.TeamBudget:
+        """Sets a team's budget for each month in US dollars; None removes it."""
+        return await self.send(calls.set_budget(team, usd))
+
+    async def adopt_plan(self, plan_id: str) -> answers.PlanInCosts:
+        """Counts a plan in the costs."""
+        return await self.send(calls.adopt_plan(plan_id))
+
+    async def drop_plan(self, plan_id: str) -> answers.PlanInCosts:
+        """Counts a plan in the costs no longer."""
+        return await self.send(calls.drop_plan(plan_id))
+
     async def add_watch(self, watch: Document) -> answers.Watch:
         """Has a job planned again after each refresh, and changes told to `channels`."""
         return await self.send(calls.add_watch(watch))

@@ -44,6 +44,10 @@ def _delete[Answer](answer: type[Answer], *path: str) -> Call[Answer]:
     return Call(method="DELETE", path=_at(*path))
 
 
+def _put[Answer](answer: type[Answer], *path: str, body: Document | None = None) -> Call[Answer]:
+    return Call(method="PUT", path=_at(*path), body=body)
+
+
 def plan(
     job: Document, *, frontier: bool, snapshot: str | None, prices: Prices | None, live: bool | None
 ) -> Call[answers.PlanAnswer]:
@@ -166,6 +170,32 @@ def actuals(plan_id: str | None) -> Call[answers.Actuals]:
 def forget_actual(actual_id: str) -> Call[answers.Forgotten]:
     """`DELETE /v1/actuals/{id}`."""
     return _delete(answers.Forgotten, "actuals", actual_id)
+
+
+def costs(month: str | None, by: str | None) -> Call[answers.Costs]:
+    """`GET /v1/costs`."""
+    return _get(answers.Costs, "costs", month=month, by=by)
+
+
+def export_costs(month: str | None, by: str | None, to: str) -> Call[str]:
+    """`GET /v1/costs/export`."""
+    query = {"month": month, "by": by, "format": to}
+    return Call(method="GET", path=_at("costs", "export"), query=query, text=True)
+
+
+def set_budget(team: str, usd: str | None) -> Call[answers.TeamBudget]:
+    """`PUT /v1/costs/budgets`."""
+    return _put(answers.TeamBudget, "costs", "budgets", body={"team": team} | ({} if usd is None else {"usd": usd}))
+
+
+def adopt_plan(plan_id: str) -> Call[answers.PlanInCosts]:
+    """`PUT /v1/costs/plans/{id}`."""
+    return _put(answers.PlanInCosts, "costs", "plans", plan_id)
+
+
+def drop_plan(plan_id: str) -> Call[answers.PlanInCosts]:
+    """`DELETE /v1/costs/plans/{id}`."""
+    return _delete(answers.PlanInCosts, "costs", "plans", plan_id)
 
 
 def add_watch(watch: Document) -> Call[answers.Watch]:

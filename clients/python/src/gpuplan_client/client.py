@@ -225,6 +225,26 @@ class Client:
         """Removes a report."""
         return self.send(calls.forget_actual(actual_id))
 
+    def costs(self, month: str | None = None, by: str | None = None) -> answers.Costs:
+        """Planned and actual costs of a month (`2026-11`), by team, project, provider or kind."""
+        return self.send(calls.costs(month, by))
+
+    def export_costs(self, month: str | None = None, by: str | None = None, to: str = "csv") -> str:
+        """The costs of a month as CSV text, or with `to="focus"` the planned charges as a FOCUS dataset."""
+        return self.send(calls.export_costs(month, by, to))
+
+    def set_budget(self, team: str, usd: str | None) -> answers.TeamBudget:
+        """Sets a team's budget for each month in US dollars; None removes it."""
+        return self.send(calls.set_budget(team, usd))
+
+    def adopt_plan(self, plan_id: str) -> answers.PlanInCosts:
+        """Counts a plan in the costs."""
+        return self.send(calls.adopt_plan(plan_id))
+
+    def drop_plan(self, plan_id: str) -> answers.PlanInCosts:
+        """Counts a plan in the costs no longer."""
+        return self.send(calls.drop_plan(plan_id))
+
     def add_watch(self, watch: Document) -> answers.Watch:
         """Has a job planned again after each refresh, and changes told to `channels`."""
         return self.send(calls.add_watch(watch))

@@ -10,6 +10,7 @@ from gpuplan_client.answers.actual_reports import Actual, Actuals, Forgotten
 from gpuplan_client.answers.afford import AffordAnswer
 from gpuplan_client.answers.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan_client.answers.catalogue import OfferRow as Offer
+from gpuplan_client.answers.costs_answer import Costs, PlanInCosts, TeamBudget
 from gpuplan_client.answers.estimate import Estimate
 from gpuplan_client.answers.explanation import WhyAnswer
 from gpuplan_client.answers.import_answer import ImportAnswer
@@ -39,6 +40,7 @@ __all__ = [
     "Capacity",
     "CapacityAnswers",
     "CapacityReport",
+    "Costs",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",
@@ -53,6 +55,7 @@ __all__ = [
     "Offers",
     "Plan",
     "PlanAnswer",
+    "PlanInCosts",
     "Planned",
     "PortfolioAnswer",
     "Presets",
@@ -70,6 +73,7 @@ __all__ = [
     "Simulation",
     "SnapshotDiff",
     "Snapshots",
+    "TeamBudget",
     "Unplanned",
     "VerificationAnswer",
     "Watch",

@@ -1,0 +1,102 @@
+"""HTTP routes for costs by month: read, export, budgets of teams, and the plans that count."""
+
+import csv
+import io
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from gpuplan.api.http.openapi_bodies import document_responses, problem_responses, takes
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows
+from gpuplan.api.presentation.csv_cells import plain_rows
+from gpuplan.api.schemas.costs import BudgetDocument
+from gpuplan.planner.model.wire import wire
+
+router = APIRouter()
+
+_CSV = {"text/csv": {"schema": {"type": "string", "examples": [",".join(CSV_COLUMNS) + "\r\n"]}}}
+
+
+class CostsQuery(BaseModel):
+    """The month and what costs are added up by."""
+
+    month: str | None = Field(None, description="In UTC, as 2026-11; default: the current month")
+    by: str | None = Field(None, description="team (default), project, provider or kind")
+
+
+class CostsExportQuery(CostsQuery):
+    """Also the format of the file."""
+
+    format: Literal["csv", "focus"] = "csv"
+
+
+@router.get(
+    "/v1/costs",
+    summary="Planned and actual costs of a month",
+    operation_id="costs",
+    responses=document_responses("Costs", 503),
+)
+def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """Of the plans that count and that the requester may read, with what is left of each team's budget."""
+    answer = gpuplan.costs.of_month(query.month, query.by)
+    return Response(to_json(wire(answer)), media_type="application/json")
+
+
+@router.get(
+    "/v1/costs/export",
+    summary="The costs of a month as a CSV file",
+    operation_id="export_costs",
+    response_class=Response,
+    responses=problem_responses(503) | {200: {"description": "The file", "content": _CSV}},
+)
+def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """`csv`: one line per row of `GET /v1/costs`; `focus`: the planned charges as a FOCUS dataset."""
+    if query.format == "focus":
+        text, name = gpuplan.costs.focus(query.month), "costs.focus.csv"
+    else:
+        written = io.StringIO()
+        writer = csv.DictWriter(written, CSV_COLUMNS, lineterminator="\r\n")
+        writer.writeheader()
+        writer.writerows(plain_rows(csv_rows(gpuplan.costs.of_month(query.month, query.by))))
+        text, name = written.getvalue(), "costs.csv"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    return Response(text.encode(), media_type="text/csv", headers=headers)
+
+
+@router.put(
+    "/v1/costs/budgets",
+    summary="Set a team's budget for each month",
+    operation_id="set_budget",
+    responses=document_responses("TeamBudget", 400, 413, 415, 503),
+    openapi_extra=takes(BudgetDocument),
+)
+async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """In place of the earlier one; without `usd` it is removed."""
+    _, document = await read_body(request)
+    return Response(to_json(wire(await workers.run(gpuplan.costs.set_budget, document))), media_type="application/json")
+
+
+@router.put(
+    "/v1/costs/plans/{plan_id}",
+    summary="Count a plan in the costs",
+    operation_id="adopt_plan",
+    responses=document_responses("PlanInCosts", 404, 503),
+)
+def adopt_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
+    """From now on it counts in the costs of its months; so does a plan with a report on its run."""
+    return Response(to_json(wire(gpuplan.costs.adopt(plan_id))), media_type="application/json")
+
+
+@router.delete(
+    "/v1/costs/plans/{plan_id}",
+    summary="Count a plan in the costs no longer",
+    operation_id="drop_plan",
+    responses=document_responses("PlanInCosts", 404, 503),
+)
+def drop_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
+    """The plan and the reports on its runs stay stored."""
+    return Response(to_json(wire(gpuplan.costs.drop(plan_id))), media_type="application/json")
