@@ -8,7 +8,7 @@ import difflib
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
@@ -126,9 +126,8 @@ def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | Non
     raise ValueError(f"{shown(value)} is not accepted; {hint}write one of {', '.join(known)}")
 
 
-@lru_cache(maxsize=256)
 def _spellings(known: tuple[str, ...], aliases: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """The name by folded name or alias, cached because documents use the same lists."""
+    """The name by folded name or alias."""
     return {_fold(spelling): spelling for spelling in known} | {_fold(spelling): name for spelling, name in aliases}
 
 
