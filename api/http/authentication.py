@@ -240,17 +240,28 @@ async def _note(access: Access, noted: AuditRecord) -> None:
 
 
 def unauthenticated(request: Request, *, shown: bool = True) -> Refused:
-    """The same refusal for every unauthenticated request, whatever it sent; a browser that requests a page is
-    redirected to the login page.
+    """The same refusal for every unauthenticated request, whatever it sent; a browser that requests a page or sends a form
+    is redirected to the login page, and from there back to the page or the form.
     """
-    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        back = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""), safe="")
-        return Refused(303, "log in first", headers={"Location": f"/login?next={back}", "Cache-Control": "no-store"})
+    by_script = request.headers.get("hx-request") == "true"
+    if "text/html" in request.headers.get("accept", "") and not by_script:
+        shown_page = str(request.url) if request.method == "GET" else request.headers.get("referer", "/")
+        headers = {"Location": _login_for(shown_page), "Cache-Control": "no-store"}
+        return Refused(303, "log in first", headers=headers)
     error = ' error="invalid_token"' if shown else ""
     headers = {"WWW-Authenticate": f'Bearer realm="gpuplan"{"," if error else ""}{error}', "Cache-Control": "no-store"}
-    if request.headers.get("hx-request") == "true":
-        headers["HX-Redirect"] = "/login"
+    if by_script:
+        headers["HX-Redirect"] = _login_for(request.headers.get("hx-current-url", "/"))
     return Refused(401, "a valid key is needed: send `Authorization: Bearer gpk_...`", headers=headers)
+
+
+def _login_for(address: str) -> str:
+    """The login page that leads back to an address of this service; only its path and query count."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "/login"
+    return f"/login?next={quote((parts.path or '/') + (f'?{parts.query}' if parts.query else ''), safe='')}"
 
 
 def refuse_other_sites(request: Request) -> None:

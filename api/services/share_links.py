@@ -79,7 +79,10 @@ class ShareService:
         shown = presented(link.strip().rpartition("/")[2], SHARE_PREFIX)
         share = self._context.store.shares.find(shown.id) if shown is not None else None
         if shown is None or share is None or not shown.opens(share.secret_hash) or share.revoked_at is not None:
-            message = "leads nowhere, or was revoked; accepted: a link that holds, ask whoever sent it for another"
+            message = (
+                "leads nowhere: it was revoked, or what it led to is not stored any more (plans are deleted after a time, with "
+                "their links); ask whoever sent it for another"
+            )
             raise NotStored.at("link", message=message)
         reader = viewer().identity
         if reader is not None:

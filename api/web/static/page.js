@@ -94,7 +94,13 @@
       field.closest("details")?.setAttribute("open", "");
     });
   };
-  if (performance.getEntriesByType("navigation")[0]?.type === "reload") fillIn();
+  // The login page comes between where a session ended while somebody typed.
+  const LOGGED_IN = "after login";
+  if (location.pathname === "/login") storage?.setItem(LOGGED_IN, "yes");
+  else if (storage?.getItem(LOGGED_IN)) {
+    storage.removeItem(LOGGED_IN);
+    fillIn();
+  } else if (performance.getEntriesByType("navigation")[0]?.type === "reload") fillIn();
 
   // Disable the buttons of a submitted form; enable them when the user comes back to it.
   const buttons = (form, off) => form.querySelectorAll("button").forEach((each) => (each.disabled = off));

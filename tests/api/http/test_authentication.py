@@ -139,8 +139,14 @@ def test_a_browser_that_asks_for_a_page_is_sent_to_log_in_and_back(service: Guar
     sent = service.ask("GET", "/catalogue?provider=aws", headers={"Accept": "text/html"})
     assert sent.status_code == 303
     assert sent.headers["location"] == "/login?next=%2Fcatalogue%3Fprovider%3Daws"
-    again = service.ask("GET", "/catalogue", headers={"HX-Request": "true"})
-    assert (again.status_code, again.headers["hx-redirect"]) == (401, "/login")
+    # A session that ended while somebody typed: the page of the form comes back, and its script fills in what was typed.
+    typed = {"HX-Request": "true", "Accept": "text/html", "HX-Current-URL": "http://127.0.0.1/?example=bert"}
+    again = service.ask("POST", "/plans", headers=typed)
+    assert (again.status_code, again.headers["hx-redirect"]) == (401, "/login?next=%2F%3Fexample%3Dbert")
+    form = {"Accept": "text/html", "Referer": "https://evil.example/plans/plan-1?x=1"}
+    noted = service.ask("POST", "/plans/plan-1/note", headers=form)
+    assert (noted.status_code, noted.headers["location"]) == (303, "/login?next=%2Fplans%2Fplan-1%3Fx%3D1")
+    assert service.ask("POST", "/plans", headers={"HX-Request": "true"}).headers["hx-redirect"] == "/login?next=%2F"
 
 
 def test_no_other_site_is_told_that_it_may_read(service: Guarded) -> None:
