@@ -29,7 +29,10 @@ class Alike:
 
 def alike_in_memory(question: Question, machines: Machines) -> Alike:
     """The rows not yet excluded, grouped by all properties that decide which layouts fit."""
-    clusters, usable = question.clusters, np.flatnonzero(question.clusters.reason == 0)
+    clusters = question.clusters
+    if len(machines) == 1 and not clusters.reason[0]:
+        return Alike(question=question, row=np.zeros(1, np.int64), of_row=np.zeros(1, np.int64))
+    usable = np.flatnonzero(clusters.reason == 0)
     element_bytes = clusters.element_bytes.astype(np.int64)
     shape = combined_key(machines.devices, machines.nodes, clusters.domain, element_bytes)[usable]
     room = room_bytes(question)[usable]
