@@ -90,9 +90,9 @@ def _deadline(plan: Plan) -> str | None:
 
 
 def _is_spot_without_waits(plan: Plan) -> bool:
-    """Whether the plan is on spot and takes no wait for machines that replace preempted ones."""
+    """Whether the plan is on spot under settings that state no wait for machines that replace preempted ones."""
     on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
-    return on_spot and not (plan.settings or {}).get("spot_wait_hours")
+    return on_spot and (plan.settings or {}).get("spot_wait_hours") == 0
 
 
 def _next(plan: Plan) -> Section:

@@ -26,8 +26,8 @@ from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 PARTS = {"planned": "plan", "infeasible": "infeasible"}
 #: Keys of every answer of this release.
 COMMON = ("id", "job", "snapshot_id", "version", "settings", "start")
-#: What earlier releases did, by the setting that they lack: they planned at prices as they were observed.
-EARLIER_SETTINGS = {"prices": "as-observed", "quotas": []}
+#: What earlier releases did, by the setting that they lack: prices as observed, and nodes lost independently.
+EARLIER_SETTINGS = {"prices": "as-observed", "quotas": [], "node_loss_exponent": 1.0}
 #: Most corrections: one per accelerator.
 MOST_CORRECTIONS = 1000
 

@@ -169,7 +169,10 @@ class SettingsFile(Document):
     goodput: Share | None = PlannerSettings().goodput
     setup_hours: Hours = PlannerSettings().setup_hours
     restart_hours: Hours = PlannerSettings().restart_hours
-    spot_wait_hours: Hours = PlannerSettings().spot_wait_hours
+    spot_wait_hours: Hours | None = PlannerSettings().spot_wait_hours
+    node_loss_exponent: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)] = (
+        PlannerSettings().node_loss_exponent
+    )
     # 1e-5 GB/s is the speed of a floppy disk.
     checkpoint_gbs: Annotated[float, Field(ge=1e-5, le=10_000, allow_inf_nan=False, strict=True)] = (
         PlannerSettings().checkpoint_gbs

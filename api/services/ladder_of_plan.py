@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuplan.api.services.spot_run_of_plan import offer_rows, write_hours
+from gpuplan.api.services.spot_run_of_plan import nodes_lost, offer_rows, sold, write_hours
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.preemption_waits import waits_of
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Configuration, Machines
@@ -123,17 +124,18 @@ def _work_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     hours = max(row.hours - float(settings["setup_hours"]), 1e-6)
     if not price_kinds()[row.price_kind].interruptible:
         return hours
-    rate = _rate(row, plan, columns) * row.nodes
+    rate = _rate(row, plan, columns) * nodes_lost(row, settings)
     if rate <= 0:
         return hours
-    write, work = write_hours(phase), hours
+    write, work = write_hours(phase, settings), hours
+    wait = np.array([_wait_hours(row, plan, columns)])
     for _ in range(30):
         ran = interrupted(
             np.array([work]),
             np.array([write]),
             float(settings["restart_hours"]),
             np.array([rate]),
-            wait_hours=float(settings["spot_wait_hours"]),
+            wait_hours=wait,
         )
         work *= hours / float(ran.run_hours[0] + ran.waiting_hours[0])
     return work
@@ -147,6 +149,16 @@ def _rate(row: Configuration, plan: Plan, columns: Columns) -> float:
         if columns.offer(index).zone == row.zone and not math.isnan(rate):
             return rate
     return float(plan.settings["default_interruptions_per_hour"])
+
+
+def _wait_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
+    """Hours without machines after a preemption, as the plan's settings state or as the planner models them."""
+    stated = plan.settings["spot_wait_hours"]
+    if stated is not None:
+        return float(stated)
+    at = np.flatnonzero(sold(columns, row) & (columns.kind_index == list(columns.kinds).index(row.price_kind)))
+    type_ = columns.type_index[at[:1]].astype(np.intp)
+    return float(waits_of(columns, type_, np.array([len(at)]), np.array([row.nodes]), plan.start.year)[0])
 
 
 def _terms(plan: Plan, choices: Sequence[LadderChoice], order: tuple[int, ...], refused: float) -> LadderTerms:

@@ -42,7 +42,7 @@ def run_of_plan(answer: PlanAnswer, columns: Columns) -> JsonObject:
     demand = _cheapest_on_demand(columns, phase)
     if demand is None:
         raise _refused(f"uses {phase.instance_type}, which {phase.region} does not offer on demand to fall back on")
-    write = write_hours(phase)
+    write = write_hours(phase, settings)
     return {
         "name": job.get("name") or plan.id,
         "work": phase.hours_with_goodput,
@@ -96,7 +96,7 @@ def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase
 def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
-    Machines are back `restart_hours` after each preemption and the wait that the plan's settings state; `run` is what
+    Machines are back `restart_hours` after each preemption and the wait that the plan states; `run` is what
     `run_of_plan` gave. Of a plan with a standby, these are its own figures.
     `latest_switch_hours` is None where no moment keeps the asked confidence.
     """
@@ -115,7 +115,7 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
             "switch_probability": standby.probability,
         }
     phase, settings, confidence = plan.phases[0], plan.settings, float(plan.job["confidence"])
-    rate, deadline = phase.interruptions_per_node_hour * phase.nodes, float(run["deadline"])
+    rate, deadline = preempted_per_hour(phase, settings), float(run["deadline"])
     work, setup = float(run["work"]), float(settings["setup_hours"])
     spot = SpotRun(
         work_hours=work,
@@ -123,13 +123,13 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
         checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
         restart_hours=float(settings["restart_hours"]),
         preemptions_per_hour=rate,
-        wait_hours=float(settings.get("spot_wait_hours", 0.0)),
+        wait_hours=wait_hours(phase, settings),
     )
     rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
     log_sigma = phase.log_sigma
     ends = finish(spot, log_sigma=log_sigma)
     # Zones differ in their waits, which spreads the hours around their mean.
-    between_zones = float(wait_log_spread(np.array(rate), spot.wait_hours))
+    between_zones = float(wait_log_spread(np.array(rate), np.array(spot.wait_hours)))
     spread = finish(spot, log_sigma=math.hypot(log_sigma, between_zones)) if between_zones else ends
     latest = latest_switch(spot, rescue, deadline - setup, confidence)
     first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
@@ -144,25 +144,43 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def write_hours(phase: Phase) -> float:
+def preempted_per_hour(phase: Phase, settings: Mapping[str, Any]) -> float:
+    """Preemptions per hour of all nodes of a phase."""
+    return phase.interruptions_per_node_hour * nodes_lost(phase, settings)
+
+
+def nodes_lost(machines: Machines, settings: Mapping[str, Any]) -> float:
+    """How many times as often all nodes together are preempted as one; earlier plans took nodes to be lost independently."""
+    return float(machines.nodes ** float(settings.get("node_loss_exponent", 1.0)))
+
+
+def wait_hours(phase: Phase, settings: Mapping[str, Any]) -> float:
+    """Hours without machines after a preemption; plans of older releases state them in their settings alone."""
+    return float(phase.preemption_wait_hours or settings.get("spot_wait_hours") or 0.0)
+
+
+def write_hours(phase: Phase, settings: Mapping[str, Any]) -> float:
     """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
     interval, rate = phase.checkpoint_interval_hours, phase.interruptions_per_node_hour
     if not interval or not rate:
         return 0.0
-    return rate * phase.nodes * interval**2 / 2
+    return preempted_per_hour(phase, settings) * interval**2 / 2
 
 
 def offer_rows(columns: Columns, phase: Machines) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The rows of the phase's machine in its region."""
+    """The rows of the phase's machine in its region that have a whole price."""
+    return np.asarray(sold(columns, phase) & columns.plannable)
+
+
+def sold(columns: Columns, phase: Machines) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """All rows of the phase's machine in its region."""
     types = [
         i
         for i, instance_type in enumerate(columns.instance_types)
         if (instance_type.provider, instance_type.name) == (phase.provider, phase.instance_type)
     ]
     region_indices = [i for i, region in enumerate(columns.regions) if region == (phase.provider, phase.region)]
-    return np.asarray(
-        np.isin(columns.type_index, types) & np.isin(columns.region_index, region_indices) & columns.plannable
-    )
+    return np.asarray(np.isin(columns.type_index, types) & np.isin(columns.region_index, region_indices))
 
 
 def _cheapest_on_demand(columns: Columns, phase: Machines) -> float | None:

@@ -24,9 +24,9 @@ This is the wait in that zone; other zones mostly had capacity meanwhile.
 How long a run waits in one zone differs between zones and weeks by far more than independent losses do, and does not average
 out over a run: a zone that is short now is short again soon. `WAIT_LOG_SPREAD` is the standard deviation of the logarithm
 of the hours, per share of them that is waiting. It is fitted to replays of 4, 24 and 48 h of work that stay in one zone of
-the single-node traces, at the rate above and `ONE_ZONE_WAIT_HOURS` (`python -m tools.fitting.spot_waits`): 7.0 from all
-days, 10 and 5.5 from the earlier and the later half of every trace. The spread carries the long waits, so the wait beside
-it is shorter than the mean; 1.74 h with a spread of 4.3 fits nearly as well.
+the single-node traces, at the rate above and the typical wait of one zone in `spot_waits.csv`
+(`python -m tools.fitting.spot_waits`): 7.0 from all days, 10 and 5.5 from the earlier and the later half of every trace. The
+spread carries the long waits, so the wait beside it is half of the mean.
 """
 
 import math
@@ -37,8 +37,7 @@ TRACE_NODE_HOURS = 1446.5
 #: Hours in which those clusters were short of a machine, and per loss.
 TRACE_SHORT_HOURS = 118.6 + 36.8 + 123.0
 TRACE_WAIT_HOURS = round(TRACE_SHORT_HOURS / TRACE_LOSSES, 2)
-#: The wait per loss of a run that stays in one zone, and how it differs between zones (see the module docstring).
-ONE_ZONE_WAIT_HOURS = 1.0
+#: How waits differ between zones and weeks (see the module docstring).
 WAIT_LOG_SPREAD = 7.0
 DEFAULT_INTERRUPTIONS_PER_HOUR = round(TRACE_LOSSES / TRACE_NODE_HOURS, 4)
 #: Middle of each published band; the open band above 20 % continues with the same step.

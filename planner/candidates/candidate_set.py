@@ -71,6 +71,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
                 paid=market.term_paid,
                 keep_breakers=relaxed,
                 quotas=market.quotas,
+                by_zones=settings.spot_wait_hours is None,
             )
         screens.append(screened)
         places.append(costs)

@@ -59,6 +59,7 @@ class Arranged:
     """A snapshot's offers in cell order. `original[i]` is the element of `columns` at place i.
 
     Interruption rates take few distinct values: `rate_levels[rate_level[i]]` is that of place i (nan: unknown).
+    `zones[i]` is in how many zones of its region the machine of place i is listed at its price kind.
     Offers equal in all but zone and price form a group: `group[i]` is that of place i, `lead[g]` the place of its cheapest
     offer, which dominates the others for every job, and `group_size[g]` their number. Groups are numbered in order of
     their leads.
@@ -75,6 +76,7 @@ class Arranged:
     rate_levels: Floats
     rate_level: Ints
     eligibility: NDArray[np.int8]
+    zones: NDArray[np.int64]
     group: Ints
     lead: NDArray[np.int64]
     group_size: NDArray[np.int64]
@@ -171,8 +173,11 @@ def arranged(columns: Columns, measured: Measured = ()) -> Arranged:
     rate_levels, rate_level = np.unique(columns.interruptions_per_hour, return_inverse=True)
     eligibility, level = eligibility_of_offers(columns)[order], rate_level.reshape(-1)[order].astype(np.int32)
     alike = columns.type_index[order].astype(np.int64)
-    for part in (columns.region_index[order], columns.kind_index[order], eligibility, level):
+    for part in (columns.region_index[order], columns.kind_index[order]):
         alike = alike * (int(part.max(initial=0)) + 1) + part
+    _, sold, zones = np.unique(alike, return_inverse=True, return_counts=True)
+    for bits in (eligibility, level):
+        alike = alike * (int(bits.max(initial=0)) + 1) + bits
     _, first, group, size = np.unique(alike, return_index=True, return_inverse=True, return_counts=True)
     # Groups are numbered by the place of their cheapest offer, which is the first in cell order.
     rank = np.argsort(first)
@@ -190,6 +195,7 @@ def arranged(columns: Columns, measured: Measured = ()) -> Arranged:
         rate_levels=rate_levels,
         rate_level=level,
         eligibility=eligibility,
+        zones=zones[sold.reshape(-1)],
         group=number[group.reshape(-1)],
         lead=first[rank],
         group_size=size[rank],

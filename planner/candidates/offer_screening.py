@@ -1,9 +1,9 @@
 """The offers to evaluate for a job: filtered by eligibility, then by requirements, then by dominance.
 
 Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another costs no more per hour and
-is no worse in anything that depends on the place: one-time egress, storage per hour and interruption rate (also carbon
-per kWh if carbon is a criterion, and host memory if training offloads to hosts). A dominated offer is never cheaper at
-any node count, and never meets a deadline that the other misses, so omitting it keeps the choice exact. At a confidence
+is no worse in anything that depends on the place: one-time egress, storage per hour, interruption rate and, unless the
+settings state the wait for preempted machines, the zones of the region that sell it (also carbon per kWh if carbon is a
+criterion, and host memory if training offloads to hosts). A dominated offer is never cheaper at any node count, and never meets a deadline that the other misses, so omitting it keeps the choice exact. At a confidence
 at which hours may fall as interruptions rise, only offers of equal rates are compared. Offers that differ only in zone
 and price differ only by price for every job, so only the cheapest of such a group is evaluated.
 """
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.spot_waits import spot_waits
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.configuration_carbon import weighs_carbon
 from gpuplan.planner.candidates.eligibility import REASONS, reason_table
 from gpuplan.planner.candidates.job_requirements import BIT, Broken, broken
 from gpuplan.planner.candidates.machine_shapes import Arranged
 from gpuplan.planner.candidates.quota_limits import quota_nodes
-from gpuplan.planner.cost.cost_breakdown import rises_with_preemption
+from gpuplan.planner.cost.cost_breakdown import billing_tables, rises_with_preemption
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 from gpuplan.planner.model.quota import KNOWN, Quota
 
@@ -74,6 +75,7 @@ def screen(
     paid: bool = False,
     keep_breakers: bool = False,
     quotas: tuple[Quota, ...] = (),
+    by_zones: bool = True,
 ) -> Screened:
     """Offers that no other offer of the same machine dominates.
 
@@ -89,7 +91,15 @@ def screen(
     rising = rises_with_preemption(job.confidence)
     hosts = job.training.offload != "none"
     return screened_(
-        allowed, costs, default_rate, owned=owned, carbon=weighs_carbon(job), rising=rising, hosts=hosts, quotas=quotas
+        allowed,
+        costs,
+        default_rate,
+        owned=owned,
+        carbon=weighs_carbon(job),
+        rising=rising,
+        hosts=hosts,
+        quotas=quotas,
+        by_zones=by_zones,
     )
 
 
@@ -156,12 +166,15 @@ def _screened(
     rising: bool,
     hosts: bool,
     quotas: tuple[Quota, ...],
+    by_zones: bool,
 ) -> Screened:
     places, mask = allowed.places, allowed.mask
     if owned:
         undominated = np.ones(len(places), np.bool_)
     else:
         decisive = _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon, rising=rising)
+        if by_zones:
+            decisive += _waits_by_zones(snapshot, places, rising=rising)
         if hosts:
             decisive.append((-host_gib(snapshot.columns), snapshot.type_index[places]))
         if quotas:
@@ -232,6 +245,14 @@ def _decided_by_place(
         # Machines of a cell draw the same power. Unknown carbon is worse than any known one.
         decisive.append((np.where(np.isnan(costs.kg_per_kwh), np.inf, costs.kg_per_kwh), region))
     return decisive
+
+
+def _waits_by_zones(snapshot: Arranged, places: Places, *, rising: bool) -> list[tuple[Floats, Places]]:
+    """Waits for preempted machines as criteria: they fall with the zones of the region that sell an interruptible offer."""
+    taken_away = billing_tables(snapshot.columns.kinds).interruptible[snapshot.kind_index[places]]
+    zones = np.where(taken_away, np.minimum(snapshot.zones[places], spot_waits().most_zones), 0).astype(np.float64)
+    every = np.arange(len(places))
+    return [(-zones, every)] if rising else [(-zones, every), (zones, every)]
 
 
 def host_gib(columns: Columns) -> Floats:

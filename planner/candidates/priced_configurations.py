@@ -19,6 +19,7 @@ from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.candidates.node_counts import MachineCandidates
 from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened, host_gib, known_rates
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.candidates.preemption_waits import powers, waits_of
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.cost.cost_breakdown import RUN_ARRAYS, Run, TakeOver, billing_tables
 from gpuplan.planner.performance.host_memory import offloaded_gib
@@ -60,12 +61,16 @@ def runnable(market: Market, screened: Screened, rows: MachineCandidates, reason
 class Terms:
     """The properties of a job and the settings that decide its priced configurations, besides the hours of work.
 
+    `year` is that of the start. `spot_wait_hours` and `node_loss_exponent` are those of the settings.
     `checkpoint_hours` is the time of one node to write the whole checkpoint; `hosts_gib` the memory that all hosts need.
     """
 
     checkpoint_hours: float
     hosts_gib: float
     default_interruptions_per_hour: float
+    node_loss_exponent: float
+    spot_wait_hours: float | None
+    year: int
 
     @classmethod
     def of(cls, question: Question) -> "Terms":
@@ -75,6 +80,9 @@ class Terms:
             checkpoint_hours=gigabytes / question.settings.checkpoint_gbs / 3600.0,
             hosts_gib=offloaded_gib(question.work, question.job.training),
             default_interruptions_per_hour=question.settings.default_interruptions_per_hour,
+            node_loss_exponent=question.settings.node_loss_exponent,
+            spot_wait_hours=question.settings.spot_wait_hours,
+            year=question.start.year,
         )
 
 
@@ -154,14 +162,17 @@ def _purchased(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -
         for column in (snapshot.kind_index, snapshot.region_index, snapshot.type_index)
     )
     levels = known_rates(snapshot.rate_levels, terms.default_interruptions_per_hour)
-    rate = np.where(kinds.interruptible.take(kind), levels.take(snapshot.rate_level.take(place)), 0.0)
-    zeros = np.zeros(len(place))
+    taken_away = kinds.interruptible.take(kind)
+    rate = np.where(taken_away, levels.take(snapshot.rate_level.take(place)), 0.0)
+    zeros, wait = np.zeros(len(place)), terms.spot_wait_hours
+    waits = waits_of(market.columns, type_, snapshot.zones.take(place), nodes, terms.year) if wait is None else wait
     return Run(
         nodes=nodes.astype(np.float64),
         work_hours=zeros,
         beside_hours=zeros,
         log_sigma=zeros,
-        cluster_rate=rate * nodes,
+        cluster_rate=rate * powers(nodes, terms.node_loss_exponent),
+        wait_hours=np.where(taken_away, waits, 0.0),
         checkpoint_hours=terms.checkpoint_hours / nodes.astype(np.float64),
         usd_per_node_hour=snapshot.usd_per_hour.take(place),
         power_usd_per_node_hour=market.power_usd_per_node_hour.take(type_),

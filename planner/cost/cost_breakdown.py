@@ -74,7 +74,7 @@ class Run:
     """The inputs of cost and time, one element per configuration.
 
     `work_hours` is the estimated (median) training time at the stated goodput; `cluster_rate` counts preemptions per hour
-    of all nodes together; `checkpoint_hours` is the time to write one checkpoint; `longest_hours` is the longest run that
+    of all nodes together, each followed by `wait_hours` without machines; `checkpoint_hours` is the time to write one checkpoint; `longest_hours` is the longest run that
     the price kind allows (inf: any). `beside_hours` are paid in addition to set-up and work: the time of a phase to hand
     over to the next. Money is in USD. `takeover` is None for a job that has not started.
     """
@@ -84,6 +84,7 @@ class Run:
     beside_hours: Floats
     log_sigma: Floats
     cluster_rate: Floats
+    wait_hours: Floats
     checkpoint_hours: Floats
     usd_per_node_hour: Floats
     power_usd_per_node_hour: Floats
@@ -209,16 +210,14 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
             run.checkpoint_hours[hit],
             settings.restart_hours,
             run.cluster_rate[hit],
-            wait_hours=settings.spot_wait_hours,
+            wait_hours=run.wait_hours[hit],
         )
         run_hours, sigma = run_hours.copy(), sigma.copy()
         run_hours[hit], waiting[hit] = ran.run_hours, ran.waiting_hours
         sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.log_variance)
-        paid_sigma = sigma
-        if settings.spot_wait_hours:
-            paid_sigma = sigma.copy()
-            between_zones = wait_log_spread(run.cluster_rate[hit], settings.spot_wait_hours)
-            paid_sigma[hit] = np.sqrt(np.maximum(sigma[hit] ** 2 - between_zones**2, 0.0))
+        paid_sigma = sigma.copy()
+        between_zones = wait_log_spread(run.cluster_rate[hit], run.wait_hours[hit])
+        paid_sigma[hit] = np.sqrt(np.maximum(sigma[hit] ** 2 - between_zones**2, 0.0))
     fixed_hours = settings.setup_hours + run.beside_hours
     if run.takeover is not None:
         fixed_hours = fixed_hours - run.takeover.ready_hours

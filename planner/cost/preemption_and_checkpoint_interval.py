@@ -1,6 +1,6 @@
 """Effect of preemption on a run: expected wall time, its spread, and the best checkpoint interval.
 
-Failures arrive as a Poisson process of rate lambda. A run of w hours writes a checkpoint every tau hours of work, which
+Failures arrive as a Poisson process of rate lambda: n^k times that of one node, since nodes are often lost together. A run of w hours writes a checkpoint every tau hours of work, which
 takes d hours. Every failure costs the work since the last checkpoint and R hours of restart.
 
     tau  = sqrt(2 d / lambda)                                     (Young 1974; Daly 2006, first order)
@@ -53,10 +53,10 @@ def _hit_hours(work: Floats, interval: Floats, checkpoint: Floats, restart_hours
     return np.where(exponent + restarts > _NEVER, np.inf, hours)
 
 
-def waiting_hours(paid_hours: Floats, rate: Floats, wait_hours: float) -> Floats:
+def waiting_hours(paid_hours: Floats, rate: Floats, wait_hours: Floats) -> Floats:
     """Hours of waiting for machines to come back during `paid_hours`: one wait per preemption."""
     with np.errstate(invalid="ignore"):
-        return np.where(rate > 0, rate * paid_hours * wait_hours, 0.0) if wait_hours else np.zeros_like(paid_hours)
+        return np.where(rate * wait_hours > 0, rate * paid_hours * wait_hours, 0.0)
 
 
 def spread_hours(
@@ -66,7 +66,7 @@ def spread_hours(
     restart_hours: float,
     rate: Floats,
     *,
-    wait_hours: float = 0.0,
+    wait_hours: Floats,
 ) -> Floats:
     """Standard deviation of the wall hours due to preemption alone, in a zone whose mean wait is known.
 
@@ -79,12 +79,10 @@ def spread_hours(
         return np.where(rate > 0, np.sqrt(variance), 0.0)
 
 
-def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: float) -> Floats:
+def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: Floats) -> Floats:
     """Mean square of the hours that one failure costs; `exposed_hours` go from one checkpoint to the end of the next."""
     squared = restart_hours**2 + restart_hours * exposed_hours + exposed_hours**2 / 3.0
-    if wait_hours:
-        squared = squared + 2.0 * wait_hours * (restart_hours + exposed_hours / 2.0 + wait_hours)
-    return squared
+    return np.asarray(squared + 2.0 * wait_hours * (restart_hours + exposed_hours / 2.0 + wait_hours))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,13 +98,13 @@ class Interrupted:
     log_variance: Floats
 
 
-def wait_log_spread(rate: Floats, wait_hours: float, *, per_share: float = WAIT_LOG_SPREAD) -> Floats:
+def wait_log_spread(rate: Floats, wait_hours: Floats, *, per_share: float = WAIT_LOG_SPREAD) -> Floats:
     """Log-spread of wall hours between zones and weeks: `per_share` times the share of the hours that is waiting."""
     return np.asarray(per_share * rate * wait_hours / (1.0 + rate * wait_hours))
 
 
 def interrupted(
-    work_hours: Floats, checkpoint_hours: Floats, restart_hours: float, rate: Floats, *, wait_hours: float
+    work_hours: Floats, checkpoint_hours: Floats, restart_hours: float, rate: Floats, *, wait_hours: Floats
 ) -> Interrupted:
     """Hours and spread of runs at `rate` failures per hour; `work_hours` and `rate` must be above 0."""
     interval = checkpoint_interval(work_hours, checkpoint_hours, rate)
@@ -116,7 +114,5 @@ def interrupted(
     wall_hours = run_hours + waiting
     with np.errstate(invalid="ignore"):
         variation = np.where(np.isfinite(wall_hours), np.sqrt(variance) / wall_hours, 0.0)
-    log_variance = np.log1p(variation**2)
-    if wait_hours:
-        log_variance = log_variance + wait_log_spread(rate, wait_hours) ** 2
+    log_variance = np.log1p(variation**2) + wait_log_spread(rate, wait_hours) ** 2
     return Interrupted(run_hours=run_hours, waiting_hours=waiting, log_variance=log_variance)

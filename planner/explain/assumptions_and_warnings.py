@@ -18,6 +18,7 @@ from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice
 from gpuplan.planner.model.quota import Quota
+from gpuplan.planner.model.settings import PlannerSettings
 
 #: A sentence lists at most so many names.
 MOST_NAMES = 5
@@ -53,10 +54,10 @@ def assumptions(
         often = f"a checkpoint every {phase.checkpoint_interval_hours:.2g} h" + (" (Young/Daly)" if alone else "")
         where = f"on {phase.choice.nodes} x {phase.choice.instance_type.name}, " if of_several else ""
         sentences.append(
-            f"{where}preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
+            f"{where}{_preempted(phase, settings)}; "
             f"{often if saves else 'no checkpoint pays off before the end'} and {settings.restart_hours:g} h per restart"
         )
-        sentences.append(_waiting(settings.spot_wait_hours))
+        sentences.append(where + _waiting(phase, settings))
     if price_kinds()[phase.choice.offer.price_kind].owned:
         basis = "amortisation and power" if settings.cost_basis == "full" else "power only"
         sentences.append(f"own machines at {settings.cost_basis} cost: {basis}")
@@ -73,15 +74,29 @@ def _framework(job: TrainingJob) -> tuple[str, ...]:
     )
 
 
-def _waiting(hours: float) -> str:
-    """The assumed wait for a preempted machine, and the measured one."""
-    seen = f"public traces of single zones waited {TRACE_WAIT_HOURS:g} h per loss (spot_wait_hours)"
-    if hours == 0:
-        one_zone = (
-            "a run that stays in one zone meets its deadline less often than stated: spot_wait_hours 1 plans for that"
+def _preempted(phase: PhaseChoice, settings: PlannerSettings) -> str:
+    """How often the machines of a phase are taken away, one and all of them."""
+    alone, nodes = f"{phase.interruptions_per_hour:.3g} preemptions per node-hour", phase.choice.nodes
+    if nodes == 1:
+        return alone
+    hit = nodes**settings.node_loss_exponent
+    return f"{alone}, {hit:.3g} times that for all {nodes} nodes, often lost together (node_loss_exponent)"
+
+
+def _waiting(phase: PhaseChoice, settings: PlannerSettings) -> str:
+    """The assumed wait for preempted machines, and its source."""
+    hours = phase.wait_hours or 0.0
+    if settings.spot_wait_hours is None:
+        return (
+            f"after each preemption the machines are away for {hours:.2g} h, unpaid: modelled from public traces of V100 "
+            "and K80 for the zones of the region that sell them, the nodes and the chip's age (spot_wait_hours)"
         )
-        return f"a preempted machine is available again at once, in its zone or another; {seen}; {one_zone}"
-    return f"after each preemption it takes {hours:g} h on average, unpaid, until all machines are back; {seen}"
+    if hours == 0:
+        return (
+            "a preempted machine is available again at once, in its zone or another (spot_wait_hours 0); "
+            f"public traces of single zones waited {TRACE_WAIT_HOURS:g} h per loss"
+        )
+    return f"after each preemption the machines are away for {hours:g} h, unpaid, as spot_wait_hours states"
 
 
 def _input_pipeline(choice: Choice) -> str:

@@ -74,6 +74,7 @@ def _any_alike(candidates: Candidates, number: int, place: int, places: Ints) ->
         snapshot.usd_per_hour[other] == snapshot.usd_per_hour[place]
         and snapshot.type_index[other] == snapshot.type_index[place]
         and snapshot.rate_level[other] == snapshot.rate_level[place]
+        and snapshot.zones[other] == snapshot.zones[place]
         and costs.egress_usd[region[other]] == costs.egress_usd[region[place]]
         and costs.storage_usd_per_hour[region[other]] == costs.storage_usd_per_hour[region[place]]
         for other in places.tolist()

@@ -98,8 +98,8 @@ class PhaseChoice:
     `choice` has the cost and the hours of this phase alone, moves and waits before it included; its machines start
     `begins_hours` after the plan does, and it does `share` of the work. `role` is planned, or standby for machines that
     run only with `probability`, at the latest `switch_by_hours` after the start if less than `switch_share` of the work
-    is saved by then. `market` is the number of the market of its machines. `log_sigma` and `interruptions_per_hour` (of
-    one node) determine the spread of the finish time. `correction` is the correction from past runs in hours, rates,
+    is saved by then. `market` is the number of the market of its machines. `log_sigma`, `interruptions_per_hour` (of
+    one node) and `wait_hours` (after a preemption; None if there is none) determine the spread of the finish time. `correction` is the correction from past runs in hours, rates,
     memory and `log_sigma`.
     """
 
@@ -116,6 +116,7 @@ class PhaseChoice:
     hours_with_goodput: float
     log_sigma: float
     interruptions_per_hour: float
+    wait_hours: float | None
     checkpoint_interval_hours: float | None
     expected_preemptions: float
     carbon_kg: float | None

@@ -72,9 +72,10 @@ class PlannerSettings:
     `goodput` is the share of wall time that trains (the rest is failures, checkpoints and evaluation); None models it
     from the number of accelerators (`gpuplan.planner.performance.goodput`). `setup_hours` is paid once per node before
     the first step (boot, image, data). `restart_hours` is lost at each preemption in addition to the work since the
-    last checkpoint. `spot_wait_hours` is the unpaid wait for a replacement of a preempted machine: none by default,
-    since plans may replace it in another zone; 1 for a run that stays in one zone
-    (`gpuplan.catalog.model.interruption_rates`). `checkpoint_gbs` is the rate at which one node writes its share of a
+    last checkpoint. `spot_wait_hours` is the unpaid wait for a replacement of a preempted machine; None takes the typical
+    one of public traces for the accelerator's age, the zones of the region that sell it, and the nodes
+    (`gpuplan.catalog.model.spot_waits`). n nodes are preempted n^`node_loss_exponent` times as often as one: 1 if
+    independently, 0 if all together; the default is that of the traces. `checkpoint_gbs` is the rate at which one node writes its share of a
     checkpoint. `default_interruptions_per_hour` applies to interruptible offers whose source has no rate: one loss per
     9.0 node-hours, as in the public V100 preemption traces of Can't Be Late (NSDI 2024). `move_gbs` is the rate of
     copying a checkpoint to another region: 5 Gbit/s, the AWS limit for traffic of an instance of any size out of its
@@ -91,7 +92,8 @@ class PlannerSettings:
     goodput: float | None = None
     setup_hours: float = 0.25
     restart_hours: float = 0.25
-    spot_wait_hours: float = 0.0
+    spot_wait_hours: float | None = None
+    node_loss_exponent: float = 0.357
     checkpoint_gbs: float = 1.0
     default_interruptions_per_hour: float = 0.1106
     move_gbs: float = 0.625

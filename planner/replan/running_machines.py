@@ -59,13 +59,23 @@ def running_market(
         alone = replace(alone, usd_per_hour=np.zeros(1))
     market = Market(
         # Not cached with the arranged snapshots: it would evict them.
-        snapshot=arranged.__wrapped__(alone),
+        snapshot=replace(arranged.__wrapped__(alone), zones=np.full(1, _zones(offer, columns))),
         node_limit=np.full(1, float(on.nodes)),
         power_usd_per_node_hour=np.zeros(1),
         term_paid=paid,
         up=up,
     )
     return market, notes
+
+
+def _zones(offer: Offer, columns: Columns) -> int:
+    """In how many zones of its region the snapshot lists the machine of an offer at its price kind; 1 if it does not."""
+    mine = (offer.provider, offer.region, offer.instance_type, offer.price_kind)
+    if (offer.provider, offer.region) not in columns.regions:
+        return 1
+    in_region = np.flatnonzero(columns.region_index == columns.regions.index((offer.provider, offer.region)))
+    rows = (columns.offer(int(i)) for i in in_region)
+    return max(1, sum((row.provider, row.region, row.instance_type, row.price_kind) == mine for row in rows))
 
 
 def _owned_market(on: On, mine: list[OwnedMachine], settings: PlannerSettings, now: datetime, up: Up) -> Market:

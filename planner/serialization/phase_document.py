@@ -114,6 +114,7 @@ def phase_answer(phase: PhaseChoice, start: datetime) -> shared.Phase:
         checkpoint_interval_hours=maybe_rounded(phase.checkpoint_interval_hours),
         expected_preemptions=rounded(phase.expected_preemptions),
         modelled=tuple(offer.modelled),
+        preemption_wait_hours=maybe_rounded(phase.wait_hours),
         learned=_corrected(phase),
     )
 

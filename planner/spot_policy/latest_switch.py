@@ -138,7 +138,7 @@ def _paid_share(run: SpotRun) -> float:
     if run.wait_hours == 0 or run.preemptions_per_hour == 0:
         return 1.0
     length = np.array([min(run.interval_hours, run.work_hours) + run.checkpoint_hours])
-    losses = segment_losses(length, np.array([run.preemptions_per_hour]), run.restart_hours, run.wait_hours)
+    losses = segment_losses(length, np.array([run.preemptions_per_hour]), run.restart_hours, np.array([run.wait_hours]))
     return float((losses.paid_hours[0] - length[0]) / losses.mean_hours[0])
 
 

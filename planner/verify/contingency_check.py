@@ -47,7 +47,7 @@ def fallback(context: Context, alone: Part | None, cost_micros: int) -> None:
         field_coverage.is_true("requirements", (*AT, "instance_type"), False, None, "not a standby for this plan")
         field_coverage.tick(CHECK, *((*AT, name) for name in FIGURES))
         return
-    pair, rule, work = pair_of(context, alone, standby), rule_of(context), standby.row.hours_with_goodput
+    pair, rule, work = pair_of(context, alone, standby), rule_of(context, alone), standby.row.hours_with_goodput
     beside = pair.checkpoint_hours + pair.changeover_hours
     stated = field_coverage.number(*AT, "ready_hours")
     plan = Standby(alone, standby, pair, rule, nearest_interval(context, alone, stated - beside))

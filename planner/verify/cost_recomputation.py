@@ -23,6 +23,7 @@ from gpuplan.planner.verify.estimator_port import Row, Scaling, Work
 from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.offer_groups import Machine, OfferGroup, Place
 from gpuplan.planner.verify.place_check import PlaceCost, carbon_kg, checkpoint_gb, place_cost
+from gpuplan.planner.verify.preemption_hazard import cluster_rate, wait_hours
 from gpuplan.planner.verify.price_spread import PRICE_DEVIATIONS, RUN_DEVIATIONS, Spread, relative_prices
 from gpuplan.planner.verify.wall_clock_hours import (
     NEVER_HOURS,
@@ -101,6 +102,16 @@ class Rates:
         """Hours in which all nodes together write one checkpoint."""
         return self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes
 
+    def preempted(self, offer_group: OfferGroup, nodes: Ints) -> tuple[Floats, Floats]:
+        """Preemptions per hour of so many nodes, and the unpaid hours after each."""
+        wait = wait_hours(offer_group, nodes, self._settings, self._start.year)
+        return cluster_rate(offer_group, nodes, self._settings), wait
+
+    def preempted_cluster(self, offer_group: OfferGroup, nodes: int) -> tuple[float, float]:
+        """`preempted` of one cluster."""
+        rate, wait = self.preempted(offer_group, np.array([nodes]))
+        return float(rate[0]), float(wait[0])
+
     def clock(
         self, offer_group: OfferGroup, nodes: int, row: Row, *, share: float = 1.0, hands_over: bool = False
     ) -> Clock | None:
@@ -123,13 +134,14 @@ class Rates:
         self, offer_group: OfferGroup, nodes: Ints, work: Floats, log_sigma: Floats, *, hands_over: bool = False
     ) -> tuple[Ints, Clocks]:
         write, settings = self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes, self._settings
-        rate, wait = np.asarray(offer_group.rate * nodes, np.float64), settings.spot_wait_hours
+        rate, wait = self.preempted(offer_group, nodes)
         up = wall_hours(work, write, settings.restart_hours, rate) if offer_group.rate else work
         run = up * (1 + rate * wait)
         fixed = settings.setup_hours + (write if hands_over else np.zeros(len(nodes)))
         expected = fixed + means_of(run, log_sigma)
         ends = np.flatnonzero(expected <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS))
-        up, run, fixed, rate, log_sigma = up[ends], run[ends], fixed[ends], rate[ends], log_sigma[ends]
+        up, run, fixed, log_sigma = up[ends], run[ends], fixed[ends], log_sigma[ends]
+        rate, wait = rate[ends], wait[ends]
         sigma = log_sigma
         if offer_group.rate:
             restart = settings.restart_hours

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpuplan.catalog.model.spot_waits import spot_waits
 from gpuplan.planner.model.job import REQUIREMENTS
 from gpuplan.planner.verify.configuration_enumeration import Sweep
 from gpuplan.planner.verify.configuration_survey import SOFT, Survey
@@ -136,10 +137,10 @@ def _kind(offer_group: OfferGroup) -> Kind:
 
 def undominated(context: Context, offer_groups: list[OfferGroup]) -> list[OfferGroup]:
     """The undominated offer groups: no cheaper one of the same machine, price kind and provider is at least as good in
-    egress, storage, interruption rate and, if they count, carbon and host memory.
+    egress, storage, interruption rate and, if they count, zones that sell it, carbon and host memory.
 
     All owned machines remain, because their number is limited. At a confidence below one half, or above about 0.999, a
-    wider spread may mean an earlier finish, so there only a group with an equal interruption rate dominates.
+    wider spread may mean an earlier finish, so there only a group with equal interruption rate and zones dominates.
     """
     rising = 0.0 <= quantile(context.submitted_plan.job.confidence) <= STEADY_UP_TO
     cells: dict[tuple[Kind, str, str], list[OfferGroup]] = {}
@@ -158,6 +159,9 @@ def undominated(context: Context, offer_groups: list[OfferGroup]) -> list[OfferG
                 mine.append(float("inf") if kg is None else kg)
             if not rising:
                 mine.append(-offer_group.rate)
+            if context.submitted_plan.settings.spot_wait_hours is None and offer_group.kind.interruptible:
+                zones = min(offer_group.zones, len(spot_waits().mean_hours))
+                mine += [-zones] if rising else [-zones, zones]
             if job.training.offload != "none":
                 mine.append(-_host_gib(offer_group))
             mine.append(-offer_group.quota_nodes)

@@ -5,6 +5,7 @@ the others. No other offer is omitted.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -83,7 +84,7 @@ class OfferGroup:
 
     `source_number` numbers the source: 0 for the snapshot, then one per node count of the existing commitments, then
     own machines. `first` is the index of the cheapest in the snapshot. `rate` is interruptions per node-hour, 0 for
-    price kinds that are not interruptible. `reason` says why it is not eligible, `broken` which requirements it
+    price kinds that are not interruptible; `zones` of the region list the machine at its price kind. `reason` says why it is not eligible, `broken` which requirements it
     breaks. `quota_nodes` are the most nodes that the known quotas allow.
     """
 
@@ -100,6 +101,7 @@ class OfferGroup:
     reason: str
     broken: frozenset[str]
     quota_nodes: float = math.inf
+    zones: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,9 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) 
         micros = round(usd * 1e6)
         key = (type_, region, kind, None if math.isnan(rate) else rate, whole, verified)
         prices_by_key.setdefault(key, []).append((micros, number))
+    zones = Counter[tuple[int, int, int]]()
+    for (type_, region, kind, *_), prices in prices_by_key.items():
+        zones[type_, region, kind] += len(prices)
     # What a type, a place and a price kind break, each by itself.
     by_type = [breaks_of_type(instance_type, job) for instance_type in columns.instance_types]
     by_place = [breaks_of_place(place, job) for place in columns.regions]
@@ -172,6 +177,7 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) 
             reason=cannot_be_had(machine.type, paid_by, place, job.constraints, whole_price=whole, verified=verified),
             broken=by_type[type_] | by_place[region] | by_kind[kind],
             quota_nodes=_quota_nodes(machine.type, paid_by, place, quotas),
+            zones=zones[type_, region, kind],
         )
 
 

@@ -143,6 +143,7 @@ def _priced(context: Context, path: Path, named: Named) -> None:
     field_coverage.is_number(
         "prices", (*path, "interruptions_per_node_hour"), named.offer_group.rate, "not the rate of this offer"
     )
+    _waits(context, path, named)
     _expected(field_coverage, path, None if offer is None else offer.price_estimate)
     modelled = [] if offer is None else list(offer.modelled)
     listed = [field_coverage.text(*path, "modelled", i) for i in range(field_coverage.size(*path, "modelled"))]
@@ -150,6 +151,15 @@ def _priced(context: Context, path: Path, named: Named) -> None:
     field_coverage.is_true(
         "prices", (*path, "modelled"), listed == modelled, modelled, "not the modelled figures of this offer"
     )
+
+
+def _waits(context: Context, path: Path, named: Named) -> None:
+    """Check the hours without machines after a preemption; plans of older releases state them in their settings alone."""
+    field_coverage, at = context.field_coverage, (*path, "preemption_wait_hours")
+    rate, wait = context.rates.preempted_cluster(named.offer_group, named.nodes)
+    if field_coverage.has(*at) or (rate and context.submitted_plan.settings.spot_wait_hours is None):
+        why = "not the wait of these settings, zones and nodes"
+        field_coverage.is_number("hours", at, wait if rate else None, why)
 
 
 def _expected(field_coverage: FieldCoverage, path: Path, estimate: PriceEstimate | None) -> None:
@@ -189,7 +199,8 @@ def _figures(context: Context, number: int, ran: Ran, relative: float) -> None:
     )
     taken_over(context, number, moved=ran.moved, far=ran.far, egress=ran.cost_breakdown.egress, relative=relative)
     offer_group, nodes = ran.part.named.offer_group, ran.part.named.nodes
-    cluster, write = offer_group.rate * nodes, context.rates.checkpoint_hours(nodes)
+    cluster, _ = context.rates.preempted_cluster(offer_group, nodes)
+    write = context.rates.checkpoint_hours(nodes)
     work = ran.part.row.hours_with_goodput * ran.part.steps / STEPS
     interval = interval_hours_of(work, write, cluster) if cluster else None
     why = "not min(sqrt(2 x writing / rate), the work)"

@@ -168,13 +168,14 @@ def lines_of(
     ends = scaling.hours_with_goodput <= NEVER_HOURS
     write = rates.checkpoint_hours(1) / scaling.nodes
     if offer_group.rate:
-        rate = np.asarray(offer_group.rate * scaling.nodes, np.float64)
+        rate, _ = rates.preempted(offer_group, scaling.nodes)
         ends = wall_hours(scaling.hours_with_goodput, write, settings.restart_hours, rate) <= NEVER_HOURS
     scaling, write = scaling.take(ends), write[ends]
-    nodes, work, rate = scaling.nodes, scaling.hours_with_goodput, offer_group.rate * scaling.nodes
+    nodes, work = scaling.nodes, scaling.hours_with_goodput
+    rate, wait = rates.preempted(offer_group, nodes)
     lost = rate * write
     growth = np.exp(rate * settings.restart_hours) * (1 + lost + np.sqrt(lost * (2 + lost)))
-    on_clock = growth * (1 + rate * settings.spot_wait_hours)
+    on_clock = growth * (1 + rate * wait)
     z = quantile(context.submitted_plan.job.confidence)
     term = 0 if offer_group.paid else offer_group.kind.term_hours
     compute, place = nodes * offer_group.micros / 1e6, rates.place(offer_group.place)

@@ -10,6 +10,7 @@ import math
 from datetime import timedelta
 from typing import NamedTuple
 
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
 from gpuplan.catalog.model.price_kinds import PriceKind
 from gpuplan.planner.verify.billed_hours import mean_of
 from gpuplan.planner.verify.cost_parts import cost_parts
@@ -118,7 +119,7 @@ def with_standby(context: Context) -> Outcome | None:
     at = ("phases", 0, "checkpoint_interval_hours")
     interval = nearest_interval(context, spot, field_coverage.number(*at))
     field_coverage.is_number("hours", at, interval, "not one of the evaluated intervals")
-    plan = Standby(spot, standby, pair_of(context, spot, standby), rule_of(context), interval)
+    plan = Standby(spot, standby, pair_of(context, spot, standby), rule_of(context, spot), interval)
     stated = _stated(context, plan)
     cost_breakdowns = _spot_cost(context, plan, stated), _standby_cost(context, plan, stated)
     _spot(context, plan, stated, cost_breakdowns[0])
@@ -186,30 +187,34 @@ def _may_be_paired(context: Context, spot: Part, standby: Part) -> bool:
 def nearest_interval(context: Context, spot: Part, stated_hours: float) -> float:
     """The checkpoint interval, of those tried, that is nearest to the stated one."""
     nodes, work = spot.named.nodes, spot.row.hours_with_goodput
-    best = interval_hours_of(work, context.rates.checkpoint_hours(nodes), spot.named.offer_group.rate * nodes)
+    rate, _ = context.rates.preempted_cluster(spot.named.offer_group, nodes)
+    best = interval_hours_of(work, context.rates.checkpoint_hours(nodes), rate)
     tried = [max(best * part, min(work, LEAST_INTERVAL_HOURS)) for part in SHORTER]
     return min(tried, key=lambda one: abs(one - stated_hours))
 
 
-def rule_of(context: Context) -> Rule:
-    """The parameters of the rule from the job and the settings."""
+def rule_of(context: Context, spot: Part) -> Rule:
+    """The parameters of the rule from the job, the settings and the machines on spot."""
     settings = context.submitted_plan.settings
     return Rule(
         deadline_hours=context.submitted_plan.job.deadline_hours or 0.0,
         setup_hours=settings.setup_hours,
         restart_hours=settings.restart_hours,
-        wait_hours=settings.spot_wait_hours,
+        wait_hours=context.rates.preempted_cluster(spot.named.offer_group, spot.named.nodes)[1],
     )
 
 
 def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
     """The parameters of the pair from the snapshot and the estimates."""
     rates, k, m = context.rates, spot.named, standby.named
+    preempted, wait = rates.preempted_cluster(k.offer_group, k.nodes)
+    # Between zones the hours spread like the estimate, in proportion to the part that is waiting.
+    between_zones = WAIT_LOG_SPREAD * preempted * wait / (1 + preempted * wait)
     usd, hours = rates.moving(k.offer_group.place, m.offer_group.place)
     return Pair(
         work_hours=spot.row.hours_with_goodput,
-        log_sigma=spot.row.log_sigma,
-        preemptions_per_hour=k.offer_group.rate * k.nodes,
+        log_sigma=math.hypot(spot.row.log_sigma, between_zones),
+        preemptions_per_hour=preempted,
         checkpoint_hours=rates.checkpoint_hours(k.nodes),
         usd_per_hour=k.nodes * k.offer_group.micros / 1e6,
         clock_usd_per_hour=rates.place(k.offer_group.place).storage_per_hour,

@@ -1,6 +1,6 @@
 """Hours on the clock of runs with preemption: expectation and spread, for one machine at several node counts.
 
-Failures of all n nodes together arrive with rate r = n r_node. With w hours of work, checkpoints of d hours and R
+Failures of all n nodes together arrive with rate r. With w hours of work, checkpoints of d hours and R
 hours per restart, the interval is t = sqrt(2 d / r) (Young 1974), at most w, and
 
     E = (w / t) e^(r R) (e^(r (t + d)) - 1) / r                                   (Daly 2006, equation 13)
@@ -124,7 +124,7 @@ def wall_hours(work: Floats, checkpoint: Floats, restart: float, rate: Floats) -
 
 
 def spread(
-    run: Floats, work: Floats, checkpoint: Floats, restart: float, rate: Floats, *, log_sigma: Floats, wait: float = 0.0
+    run: Floats, work: Floats, checkpoint: Floats, restart: float, rate: Floats, *, log_sigma: Floats, wait: Floats
 ) -> Floats:
     """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure.
 

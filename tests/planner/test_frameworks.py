@@ -16,8 +16,8 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, snapshot_columns, tampered
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,7 +28,7 @@ IN_AMERICA = snapshot_columns(
     list(SNAPSHOT.instance_types),
     [offer for offer in SNAPSHOT.offers if offer.region in {"us-east-1", "us-central1", "us-east5"}],
 )
-SETTINGS = PlannerSettings()
+SETTINGS = replaced_at_once()
 PRESET = {"kind": "preset", "model": "resnet-50", "samples": 115_000_000}
 ORDER = ("any", "jax", "pytorch-cuda", "pytorch-rocm", "xla")
 EXPLICIT = {"kind": "explicit", "total_flops": 1e20, "memory_gib": 40}

@@ -12,8 +12,8 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.quota import IGNORE, ON_DEMAND, RESPECT, SPOT, Quota
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.test_tightening import drawn_job, objective
 from tests.planner.verify.answers import answer_of, checked, small_columns
 
@@ -72,8 +72,8 @@ def test_a_smaller_quota_never_makes_a_plan_better_and_every_plan_keeps_to_it(se
     draw = random.Random(seed)
     columns = small_columns(draw)
     job, quotas = drawn_job(draw, most_nodes=(1, 4, 13, 32)), drawn_quotas(draw, columns)
-    none, some = PlannerSettings(), PlannerSettings(quotas=quotas)
-    less = PlannerSettings(quotas=(smaller(draw, quotas[0]), *quotas[1:]))
+    none, some = replaced_at_once(), replaced_at_once(quotas=quotas)
+    less = replaced_at_once(quotas=(smaller(draw, quotas[0]), *quotas[1:]))
     outcomes = [plan(job, columns, settings=assumed) for assumed in (none, some, less)]
     gaps = [outcome.proof.certificate.gap if isinstance(outcome, Planned) else 0.0 for outcome in outcomes]
     for looser, tighter, gap in zip(outcomes, outcomes[1:], gaps, strict=False):
@@ -91,7 +91,7 @@ def test_a_smaller_quota_never_makes_a_plan_better_and_every_plan_keeps_to_it(se
 def test_answers_under_quotas_are_verified(seed: int) -> None:
     draw = random.Random(seed)
     columns = small_columns(draw)
-    job, assumed = drawn_job(draw, most_nodes=(1, 4, 13)), PlannerSettings(quotas=drawn_quotas(draw, columns))
+    job, assumed = drawn_job(draw, most_nodes=(1, 4, 13)), replaced_at_once(quotas=drawn_quotas(draw, columns))
     answer = answer_of(job, columns, settings=assumed)
     assert checked(answer, job, columns, settings=assumed).wrong == ()
 
@@ -101,7 +101,7 @@ def first_limited(columns_seed: int) -> tuple[TrainingJob, Columns, Planned, Quo
     draw = random.Random(columns_seed)
     columns = small_columns(draw)
     job = replace(drawn_job(draw, most_nodes=(13,)), objective="cost", budget_usd=None, deadline_hours=None)
-    planned = plan(job, columns, settings=PlannerSettings())
+    planned = plan(job, columns, settings=replaced_at_once())
     assert isinstance(planned, Planned)
     choice = planned.phases[0].choice
     short = (choice.nodes - 1) * choice.instance_type.accelerator_count
@@ -110,7 +110,7 @@ def first_limited(columns_seed: int) -> tuple[TrainingJob, Columns, Planned, Quo
 
 def test_a_larger_quota_is_named_with_what_it_saves() -> None:
     job, columns, planned, quota = first_limited(1)
-    limited = plan(job, columns, settings=PlannerSettings(quotas=(quota,)))
+    limited = plan(job, columns, settings=replaced_at_once(quotas=(quota,)))
     assert isinstance(limited, Planned)
     saved = limited.cost.expected - planned.cost.expected
     choice = planned.phases[0].choice
@@ -119,7 +119,7 @@ def test_a_larger_quota_is_named_with_what_it_saves() -> None:
     assert sentence.startswith(f"a quota of {units:,g} accelerators of L-1 in {choice.offer.provider} ")
     assert f"would save ${saved / 1e6:,.2f}"[:-1] in sentence
     enough = replace(quota, accelerators=float(units))
-    again = plan(job, columns, settings=PlannerSettings(quotas=(enough,)))
+    again = plan(job, columns, settings=replaced_at_once(quotas=(enough,)))
     assert isinstance(again, Planned)
     assert again.cost == planned.cost
     assert not any("quota" in action for action in again.actions)
@@ -129,7 +129,7 @@ def test_a_larger_quota_is_named_with_what_it_saves() -> None:
 def test_a_quota_that_leaves_no_plan_is_the_requirement_in_the_way() -> None:
     job, columns, planned, _ = first_limited(1)
     providers = {type_.provider for type_ in columns.instance_types}
-    closed = PlannerSettings(quotas=tuple(Quota(provider=name, accelerators=0.0) for name in sorted(providers)))
+    closed = replaced_at_once(quotas=tuple(Quota(provider=name, accelerators=0.0) for name in sorted(providers)))
     refused = plan(job, columns, settings=closed)
     assert isinstance(refused, NoPlan)
     assert refused.conflicts == (("constraints.quotas",),)
@@ -144,7 +144,7 @@ def test_a_quota_that_leaves_no_plan_is_the_requirement_in_the_way() -> None:
 def test_a_plan_that_does_not_keep_to_a_quota_is_not_verified() -> None:
     job, columns, _, quota = first_limited(1)
     answer = answer_of(job, columns)
-    wrong = checked(answer, job, columns, settings=PlannerSettings(quotas=(quota,))).wrong
+    wrong = checked(answer, job, columns, settings=replaced_at_once(quotas=(quota,))).wrong
     assert any("known quota" in one.why for one in wrong)
 
 
@@ -152,6 +152,6 @@ def test_respect_without_a_known_quota_is_refused() -> None:
     job, columns, _, quota = first_limited(1)
     respects = replace(job, constraints=replace(job.constraints, quotas=RESPECT))
     with pytest.raises(UnusableInput, match="no quota is known") as refusal:
-        plan(respects, columns, settings=PlannerSettings())
+        plan(respects, columns, settings=replaced_at_once())
     assert refusal.value.faults[0].path == ("constraints", "quotas")
-    assert isinstance(plan(respects, columns, settings=PlannerSettings(quotas=(quota,))), Planned)
+    assert isinstance(plan(respects, columns, settings=replaced_at_once(quotas=(quota,))), Planned)

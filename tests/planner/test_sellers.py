@@ -15,11 +15,11 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.model.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.spot_settings import replaced_at_once
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings()
+SETTINGS = replaced_at_once()
 JOB = TrainingJob(
     name="day", workload=Explicit(total_flops=4e19, memory_gib=40, steps=1000.0), start=START, deadline_hours=400.0
 )

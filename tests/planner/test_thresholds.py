@@ -9,12 +9,12 @@ import pytest
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.single.choice_model import choose_one
 from tests.planner.small_catalogues import random_columns, random_job
+from tests.planner.spot_settings import replaced_at_once
 
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 SEEDS = range(20)
 
 

@@ -13,17 +13,17 @@ from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.explain.named_supply import Supply, named
 from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.why.explanation import why
 from gpuplan.planner.why.explanation_text import summary
+from tests.planner.spot_settings import replaced_at_once
 
 SNAPSHOT = embedded_snapshot()
 FEW = ("p2.xlarge", "g6.xlarge", "a4x-highgpu-4g")
 TYPES = [machine for machine in SNAPSHOT.instance_types if machine.name in FEW]
 OFFERS = [offer for offer in SNAPSHOT.offers if offer.instance_type in FEW]
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, TYPES, OFFERS)
-SETTINGS = PlannerSettings()
+SETTINGS = replaced_at_once()
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 

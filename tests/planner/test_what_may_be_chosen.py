@@ -13,11 +13,12 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.model.job import Constraints, DataSource, Explicit, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
+from gpuplan.planner.model.settings import ExistingCommitment
 from gpuplan.planner.planning import plan
+from tests.planner.spot_settings import replaced_at_once
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 BOX = InstanceType(
     provider="aws",
     name="box",

@@ -42,7 +42,8 @@ def test_a_run_over_several_zones_ends_in_time_as_often_as_stated(
     traces: list[NamedTrace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spot_waits, "WORK_HOURS", (4.0,))
-    runs = [one for _, one in deadline_calibration.over_sets(traces)]
+    runs = [one for _, one in deadline_calibration.over_zones(traces, 6)]
     assert len(runs) == 3
     for one in runs:
-        assert one.in_time.mean() == pytest.approx(one.chance(0.0, 0.0), abs=0.05)
+        # Two of three runs of 4 h meet no preemption at all, which one lognormal cannot say.
+        assert one.in_time.mean() == pytest.approx(deadline_calibration.by_default(6)(one), abs=0.07)

@@ -1,23 +1,25 @@
 """Calibration of the chance of the deadline on availability traces: `python -m tools.benchmarks.deadline_calibration TRACES`.
 
-Runs on spot that never take on-demand (`tools.fitting.spot_waits`): in one zone, where they wait after a preemption, and in
-the zones of a set of three and more, where they take whichever is up. The modelled chance is that of a plan on machines
-without a published interruption rate: with `spot_wait_hours` of one zone, and with the default, machines that are back at
-once. Bins of the modelled chance stand beside the share that ended in time, with intervals from resampled days; a day of
-all zones recorded together is resampled as a whole. "By date" fits the spread of waits to the earlier half of every trace
-and judges the later one.
+Runs on spot that never take on-demand (`tools.fitting.spot_waits`) in sets of 1, 2, 3 and 6 zones recorded together, where
+they take whichever is up. The modelled chance is that of a plan under the default settings, on old accelerators without a
+published interruption rate, in so many zones. Bins of the modelled chance stand beside the share that ended in time, with
+intervals from resampled days; a day of all zones recorded together is resampled as a whole. "Of the earlier halves" takes
+mean waits and their spread from the earlier half of every trace and judges the later one.
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.interruption_rates import ONE_ZONE_WAIT_HOURS, WAIT_LOG_SPREAD
+from gpuplan.catalog.model.capacity_prior import OLD
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.spot_waits import spot_waits
 from tools.fitting.capacity_prior import NamedTrace, named_traces
-from tools.fitting.spot_waits import STEP, Attempts, attempts, fitted, half
+from tools.fitting.spot_waits import Attempts, attempts, fitted, half, mean_waits, sets_of, together
 
 Ints = NDArray[np.int64]
 Chance = Callable[[Attempts], float]
@@ -57,44 +59,44 @@ def show(title: str, groups: Sequence[tuple[str, Attempts]], chance: Chance) -> 
             )
 
 
-def in_zones(traces: Sequence[NamedTrace]) -> list[tuple[str, Attempts]]:
-    """The runs in the zone of every trace, with the days on which it was recorded."""
+def over_zones(traces: Sequence[NamedTrace], zones: int) -> list[tuple[str, Attempts]]:
+    """The runs over every set of so many zones recorded together, with the days on which they were recorded."""
     return [
-        (trace.day, one)
-        for trace in traces
-        for one in attempts(trace.trace.up(trace.nodes, STEP)[:, None], trace.nodes)
+        (some[0].day, one)
+        for group in sets_of(traces)
+        for some in combinations(group, zones)
+        for one in attempts(together(some), some[0].nodes)
     ]
 
 
-def over_sets(traces: Sequence[NamedTrace]) -> list[tuple[str, Attempts]]:
-    """The runs over three and more zones recorded together."""
-    sets: dict[tuple[str, str, int], list[NamedTrace]] = {}
-    for trace in traces:
-        sets.setdefault((trace.day, trace.card, trace.count), []).append(trace)
-    groups = []
-    for (day, _, _), zones in sets.items():
-        if len(zones) >= 3:
-            ups = [zone.trace.up(zone.nodes, STEP) for zone in zones]
-            length = min(map(len, ups))
-            groups += [(day, one) for one in attempts(np.stack([up[:length] for up in ups], axis=1), zones[0].nodes)]
-    return groups
+def by_default(zones: int) -> Chance:
+    """The chance of a plan under the default settings."""
+    table = spot_waits()
+    wait = table.of_one_node(OLD, zones)
+    return lambda one: one.chance(wait * one.nodes ** table.wait_node_exponent[OLD], WAIT_LOG_SPREAD)
+
+
+def at_waits(wait_hours: float, spread: float) -> Chance:
+    """The chance at this typical wait and log-spread per share of waiting."""
+    return lambda one: one.chance(wait_hours, spread)
 
 
 def main(folder: str) -> None:
     """Print all tables."""
     traces = named_traces(Path(folder))
     single = [trace for trace in traces if trace.nodes == 1]
-    earlier, later = (in_zones([half(trace, number) for trace in single]) for number in (0, 1))
-    both, wait = earlier + later, ONE_ZONE_WAIT_HOURS
-    show("one node in one zone, as fitted to all days", both, lambda one: one.chance(wait, WAIT_LOG_SPREAD))
-    spread = fitted([one for _, one in earlier], wait)
-    show(f"one node in one zone, by date ({spread:g})", later, lambda one: one.chance(wait, spread))
-    show("one node in one zone, without the spread", both, lambda one: one.chance(wait, 0.0))
-    show("one node in one zone, back at once", both, lambda one: one.chance(0.0, 0.0))
-    show("one node over several zones, back at once", over_sets(single), lambda one: one.chance(0.0, 0.0))
-    several = in_zones([trace for trace in traces if trace.nodes > 1])
-    show("several nodes in one zone", several, lambda one: one.chance(wait, WAIT_LOG_SPREAD))
-    show("several nodes in one zone, back at once", several, lambda one: one.chance(0.0, 0.0))
+    earlier, later = ([half(trace, number) for trace in single] for number in (0, 1))
+    waits, share = mean_waits(earlier), spot_waits().typical_share
+    spread = fitted([one for _, one in over_zones(earlier, 1)], share * waits[0][0])
+    for zones in (1, 6):
+        where = f"one node in {zones} zone{'s' if zones > 1 else ''}"
+        wait = share * waits[zones - 1][0]
+        show(f"{where}, default settings, all days", over_zones(single, zones), by_default(zones))
+        title = f"{where}, waits ({wait:.2g} h) and spread ({spread:g}) of the earlier halves, starts of the later"
+        show(title, over_zones(later, zones), at_waits(wait, spread))
+    show("one node in one zone, back at once", over_zones(single, 1), at_waits(0.0, 0.0))
+    several = [trace for trace in traces if trace.nodes > 1]
+    show("several nodes in one zone, default settings", over_zones(several, 1), by_default(1))
 
 
 if __name__ == "__main__":

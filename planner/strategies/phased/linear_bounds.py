@@ -174,9 +174,10 @@ def _slowed(run: Run, whole: CostBreakdown, question: Question) -> _Slowed:
     risk = _Risk(
         work=run.work_hours[hit],
         rate=run.cluster_rate[hit],
+        wait=run.wait_hours[hit],
         write=run.checkpoint_hours[hit],
         # The spread of waits between zones is that of every share of a run, like the error of the estimate.
-        log_sigma=np.hypot(run.log_sigma[hit], wait_log_spread(run.cluster_rate[hit], settings.spot_wait_hours)),
+        log_sigma=np.hypot(run.log_sigma[hit], wait_log_spread(run.cluster_rate[hit], run.wait_hours[hit])),
         whole_hours=whole.run_hours[hit] / mean_factor(run.log_sigma[hit]),
         whole_sigma=whole.sigma[hit],
     )
@@ -186,7 +187,7 @@ def _slowed(run: Run, whole: CostBreakdown, question: Question) -> _Slowed:
     if z >= 0 and len(hit):
         sigma[hit] = _least_sigma(risk, settings)
     # Waiting for preempted machines to return counts on the clock, not in the cost.
-    longer = np.exp(z * sigma) * (1.0 + run.cluster_rate * settings.spot_wait_hours)
+    longer = np.exp(z * sigma) * (1.0 + run.cluster_rate * run.wait_hours)
     confident = _ConfidentHours(
         slope_hours=run.work_hours * growth * longer,
         spared_hours=spared * longer,
@@ -203,12 +204,13 @@ def _slowed(run: Run, whole: CostBreakdown, question: Question) -> _Slowed:
 class _Risk:
     """Interruptible configurations.
 
-    Hours of work, preemptions per hour, hours to write a checkpoint, log-spread of the estimate and of waits between zones, and,
+    Hours of work, preemptions per hour, hours of waiting after each, hours to write a checkpoint, log-spread of the estimate and of waits between zones, and,
     for all the work, the expected hours up and their log-spread.
     """
 
     work: Floats
     rate: Floats
+    wait: Floats
     write: Floats
     log_sigma: Floats
     whole_hours: Floats
@@ -254,7 +256,7 @@ def _least_sigma(risk: _Risk, settings: PlannerSettings) -> Floats:
             exposed > 0, np.expm1(np.minimum(exposed, 700.0)) / exposed, 1.0
         )
     # Waits add to the spread, and to the hours it is relative to.
-    waits = 1.0 + rate * settings.spot_wait_hours
+    waits = 1.0 + rate * risk.wait
     short = rate * settings.restart_hours * (1 + 2 / np.sqrt(3)) / chord / waits**2
     variation = np.minimum(np.expm1(risk.whole_sigma**2 - risk.log_sigma**2), short)
     return np.asarray(np.sqrt(risk.log_sigma**2 + np.log1p(np.maximum(variation, 0.0))))
@@ -262,7 +264,7 @@ def _least_sigma(risk: _Risk, settings: PlannerSettings) -> Floats:
 
 def _most_sigma(risk: _Risk, settings: PlannerSettings) -> Floats:
     """An upper bound on the log-spread of every share of a run; inf where a checkpoint takes no time."""
-    rate, restart, wait = risk.rate, settings.restart_hours, settings.spot_wait_hours
+    rate, restart, wait = risk.rate, settings.restart_hours, risk.wait
     variation = np.zeros(len(rate))
     with np.errstate(divide="ignore", over="ignore"):
         for exposed in (risk.write, risk.exposed_hours):
@@ -276,7 +278,7 @@ def _most_sigma(risk: _Risk, settings: PlannerSettings) -> Floats:
 
 def _below_the_median(risk: _Risk, least: Floats, z: float, settings: PlannerSettings) -> _ConfidentHours:
     """The confident hours at z < 0, where an hour of work takes at least `least` hours up."""
-    waits, interval = 1.0 + risk.rate * settings.spot_wait_hours, np.maximum(risk.interval_hours, 1e-9)
+    waits, interval = 1.0 + risk.rate * risk.wait, np.maximum(risk.interval_hours, 1e-9)
     at_least = least * waits * np.exp(z * _most_sigma(risk, settings))
     confident = risk.whole_hours * waits * np.exp(z * risk.whole_sigma)
     # |z| h / (2 sigma), with h from the spread that preemption adds to that of the estimate.

@@ -167,7 +167,9 @@ class _Alone(NamedTuple):
         if (dearer < 0).any():
             return True
         restarts = math.exp(rate * terms.restart_hours)
-        pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + terms.wait_hours * restarts * storage_usd
+        pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + float(
+            self.pair.wait_hours[0]
+        ) * restarts * storage_usd
         # Runs are cut into equal segments: of half the interval at least, or of the whole run.
         segment_hours = np.minimum(self.interval_hours / 2, work_hours * math.exp(-FURTHEST * sigma))
         segment_usd = segment_hours * spot_usd

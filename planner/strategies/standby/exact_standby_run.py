@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpuplan.planner.strategies.standby.outcome_quantiles import MEDIAN, P95, Costs, Schedule, Spread, joined
 from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_moments, passed_by_moments
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import BLOCKS_WITHIN, bound_of
 from gpuplan.planner.strategies.standby.standby_switching import Estimate, Legs, deviations, legs_of
 
@@ -166,7 +166,7 @@ class _Begun(NamedTuple):
 
     def schedule(self, rows: Ints) -> Schedule:
         """Outcomes of the segments at these deviations."""
-        return segment_outcomes_of(self.runs.at(rows), float(self.pairs.rate[0]), self.terms)
+        return segment_outcomes_of(self.runs.at(rows), Hazard.of(self.pairs, self.terms))
 
     def priced(self, schedule: Schedule) -> PricedRun:
         """The priced run, from the segment outcomes at all deviations."""

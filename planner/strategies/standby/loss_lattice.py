@@ -9,7 +9,7 @@ are within a point of the lattice is one sum over k: less work than an inverse t
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.spot_standby_pairs import StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,14 +68,15 @@ def masses(summed: Complex) -> Floats:
     return np.asarray(np.fft.irfft(summed[: POINTS + 1] * _MASSES, PERIOD)[:POINTS] * UNTILT)
 
 
-def segment_transform(length: Floats, rate: float, terms: StandbyTerms, lattice: Floats) -> Complex:
+def segment_transform(length: Floats, hazard: Hazard, lattice: Floats) -> Complex:
     """The transform of the losses of one segment, for rows with lattices of their own: [rows, SIZE]."""
-    survives, again = np.exp(-rate * length)[:, None], np.exp(-rate * terms.restart_hours)
-    restart = np.full_like(length, terms.restart_hours)
+    rate, restart_hours, wait_hours = hazard
+    survives, again = np.exp(-rate * length)[:, None], np.exp(-rate * restart_hours)
+    restart = np.full_like(length, restart_hours)
     lost = _truncated(rate, length, lattice) * _point(restart, lattice)
     failed, over = _truncated(rate, restart, lattice), _falling(rate, lattice)
-    if terms.wait_hours > 0:
-        waiting = 1.0 / terms.wait_hours
+    if wait_hours > 0:
+        waiting = 1.0 / wait_hours
         wait = _truncated(waiting, np.full_like(length, np.inf), lattice)
         lost, failed, over = lost * wait, failed * wait, over * _falling(waiting, lattice)
     # All three are multiplied by `over`. Restarts fail repeatedly, and so do segments.

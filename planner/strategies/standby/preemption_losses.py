@@ -60,9 +60,10 @@ class SegmentLosses:
 LOSSES = tuple(field.name for field in fields(SegmentLosses))
 
 
-def segment_losses(length_hours: Floats, rate: Floats, restart_hours: float, wait_hours: float) -> SegmentLosses:
+def segment_losses(length_hours: Floats, rate: Floats, restart_hours: float, wait_hours: Floats) -> SegmentLosses:
     """The losses of segments of `length_hours` (work and checkpoint) at `rate` preemptions per hour, all above 0.
 
+    `wait_hours` has the shape of the rate.
     Figures that depend on the rate alone keep the rate's shape; the two shapes broadcast.
     """
     exponent = np.minimum(rate * length_hours, _NEVER)

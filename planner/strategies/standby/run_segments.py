@@ -50,7 +50,7 @@ class Segments:
         return Segments(
             count=count,
             length=length,
-            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, terms.wait_hours),
+            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, over(pairs.wait_hours)),
             standby_hours=standby,
             slack=room - length - standby,
             growth=standby / count - length,

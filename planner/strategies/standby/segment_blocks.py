@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.run_segments import Segments, running_out
-from gpuplan.planner.strategies.standby.spot_standby_pairs import StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard
 
 Floats = NDArray[np.float64]
 
@@ -38,15 +38,15 @@ def ends_of_blocks(runs: Segments) -> Floats:
     return np.sort(ends_, axis=1)
 
 
-def merged(ends: Floats, runs: Segments, rate: float, terms: StandbyTerms) -> Floats:
+def merged(ends: Floats, runs: Segments, hazard: Hazard) -> Floats:
     """The ends, with the leading blocks in which no run calls the standby merged into one.
 
     A convolution that removes nothing can be combined with the next. By Chernoff, P(L_n > S_n) <= E[e^(tL)]^n e^(-t S_n)
     for every t, and where slack does not grow the probability is largest at the end of a block.
     """
-    slope = _SLOPES / (runs.length + terms.restart_hours + terms.wait_hours)[:, None]
+    slope = _SLOPES / (runs.length + hazard.restart_hours + hazard.wait_hours)[:, None]
     slack = runs.slack[:, None] + (ends - 1.0) * runs.growth[:, None]
-    grown = np.maximum(ends, 1.0)[..., None] * _log_moment(runs.length[:, None], slope, rate, terms)[:, None]
+    grown = np.maximum(ends, 1.0)[..., None] * _log_moment(runs.length[:, None], slope, hazard)[:, None]
     chance = (grown - slope[:, None] * slack[..., None]).min(axis=-1)
     never = (chance < _NEVER_CALLED) & (runs.growth <= 0)[:, None]
     never[:, 0] = True
@@ -56,19 +56,21 @@ def merged(ends: Floats, runs: Segments, rate: float, terms: StandbyTerms) -> Fl
     return np.where(leading, 0.0, ends)
 
 
-def _log_moment(length: Floats, slope: Floats, rate: float, terms: StandbyTerms) -> Floats:
+def _log_moment(length: Floats, slope: Floats, hazard: Hazard) -> Floats:
     """ln E[e^(slope L)] of one segment's losses L (see `loss_lattice`): [rows, slopes]; inf where it does not exist."""
+
+    rate = hazard.rate
 
     def below(top: Floats | float) -> Floats:
         """E[e^(slope t)] of the moment t of a failure, given that it comes within `top` hours."""
         beyond = np.where(slope == rate, 1e-12, slope - rate)
         return rate * np.expm1(beyond * top) / beyond / -np.expm1(-rate * top)
 
-    survives, again = np.exp(-rate * length), math.exp(-rate * terms.restart_hours)
+    survives, again = np.exp(-rate * length), math.exp(-rate * hazard.restart_hours)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        wait = np.where(slope * terms.wait_hours < 1.0, 1.0 / (1.0 - slope * terms.wait_hours), np.inf)
-        fails_again = (1.0 - again) * below(max(terms.restart_hours, 1e-12)) * wait
-        pause = wait * np.exp(slope * terms.restart_hours) * again / (1.0 - fails_again)
+        wait = np.where(slope * hazard.wait_hours < 1.0, 1.0 / (1.0 - slope * hazard.wait_hours), np.inf)
+        fails_again = (1.0 - again) * below(max(hazard.restart_hours, 1e-12)) * wait
+        pause = wait * np.exp(slope * hazard.restart_hours) * again / (1.0 - fails_again)
         fails = (1.0 - survives) * below(length) * pause
         moment = np.log(survives / (1.0 - fails))
     return np.where((fails_again < 1.0) & (fails < 1.0) & (fails >= 0.0), moment, np.inf)

@@ -25,20 +25,20 @@ from gpuplan.planner.strategies.standby.loss_lattice import (
 from gpuplan.planner.strategies.standby.outcome_quantiles import Schedule
 from gpuplan.planner.strategies.standby.run_segments import Segments
 from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, merged
-from gpuplan.planner.strategies.standby.spot_standby_pairs import StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Complex = NDArray[np.complex128]
 
 
-def segment_outcomes_of(runs: Segments, rate: float, terms: StandbyTerms) -> Schedule:
-    """Outcomes per deviation of runs [z] whose machines are preempted `rate` times an hour."""
+def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
+    """Outcomes per deviation of runs [z] under this hazard."""
     largest = np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth)
     largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
     lattice = largest / (POINTS - 1)
-    segment = segment_transform(runs.length, rate, terms, lattice)
-    ends = merged(ends_of_blocks(runs), runs, rate, terms)
+    segment = segment_transform(runs.length, hazard, lattice)
+    ends = merged(ends_of_blocks(runs), runs, hazard)
     counts = np.diff(ends, axis=1)
     falls = runs.growth <= 0
     on_spot, failing, losses = np.ones(ends.shape), np.zeros(ends.shape), np.zeros((len(lattice), POINTS))

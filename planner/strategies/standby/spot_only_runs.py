@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import CERTAIN
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import (
     FINE_NODES,
     FINE_WEIGHTS,
@@ -61,20 +61,21 @@ def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) 
     for interval in interval_hours:
         count = max(math.ceil(longest / interval - 1e-9), 1)
         slack = room - max(interval + write + slowest, longest + count * write + interval * apart)
-        if _log_chance(count, interval + write, slack, float(pair.rate[0]), terms) >= _NEVER:
+        if _log_chance(count, interval + write, slack, Hazard.of(pair, terms)) >= _NEVER:
             return False
     return True
 
 
-def _log_chance(count: int, length: float, slack: float, rate: float, terms: StandbyTerms) -> float:
+def _log_chance(count: int, length: float, slack: float, hazard: Hazard) -> float:
     """The log of an upper bound on the probability that `count` segments of `length` lose more than the slack.
 
     E[e^(t losses)] e^(-t slack) at the best of a few t, where each failure loses a whole segment and a whole restart.
     """
-    least, fails, again = 0.0, -math.expm1(-rate * length), -math.expm1(-rate * terms.restart_hours)
+    rate, restart_hours, wait_hours = hazard
+    least, fails, again = 0.0, -math.expm1(-rate * length), -math.expm1(-rate * restart_hours)
     for slope in _SLOPES:
-        per_hour = slope / (length + terms.restart_hours + terms.wait_hours)
-        pause = math.exp(per_hour * terms.restart_hours) / (1.0 - per_hour * terms.wait_hours)
+        per_hour = slope / (length + restart_hours + wait_hours)
+        pause = math.exp(per_hour * restart_hours) / (1.0 - per_hour * wait_hours)
         if again * pause >= 1.0:
             continue
         lost = fails * math.exp(per_hour * length) * pause * (1.0 - again) / (1.0 - again * pause)
@@ -93,7 +94,7 @@ def _on_spot(pair: Pairs, terms: StandbyTerms, tried: Floats) -> Priced:
     paid = np.vecdot(count * segment, _EVERY.weights)[None] * restarts
     spot_hours, nothing = terms.setup_hours + paid, np.zeros_like(paid)
     # Waiting for preempted machines takes time but is not billed.
-    wall_hours = terms.setup_hours + paid * (1.0 + rate * terms.wait_hours)
+    wall_hours = terms.setup_hours + paid * (1.0 + rate * float(pair.wait_hours[0]))
     usd = total_usd(pair, spot_hours, wall_hours, nothing, nothing)
     legs = Legs(
         spot_hours=spot_hours, wall_hours=wall_hours, standby_hours=nothing, switch_probability=nothing, usd=usd

@@ -1,6 +1,7 @@
 """Pairs of a spot machine and its standby as arrays, and the figures that all pairs share."""
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandbyTerms:
-    """Figures shared by all pairs: hours to the deadline, confidence, set-up, restart, and wait for a new machine."""
+    """Figures shared by all pairs: hours to the deadline, confidence, set-up and restart."""
 
     deadline_hours: float
     confidence: float
     setup_hours: float
     restart_hours: float
-    wait_hours: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,12 +25,14 @@ class Spots:
     """Interruptible configurations.
 
     Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
-    also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0.
+    also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0,
+    each followed by `wait_hours` on average without machines.
     """
 
     work_hours: Floats
     log_sigma: Floats
     rate: Floats
+    wait_hours: Floats
     checkpoint_hours: Floats
     usd_per_hour: Floats
     storage_usd_per_hour: Floats
@@ -71,6 +73,19 @@ class Pairs(Spots):
             return self
         of_spot = {name: getattr(self, name)[:1] for name in _OF_SPOT}
         return Pairs(**of_spot, **{name: getattr(self, name) for name in _OF_STANDBY})
+
+
+class Hazard(NamedTuple):
+    """How one run on spot is preempted: times per hour, hours per restart, and mean hours without machines each time."""
+
+    rate: float
+    restart_hours: float
+    wait_hours: float
+
+    @staticmethod
+    def of(pair: Pairs, terms: StandbyTerms) -> "Hazard":
+        """The hazard of the first of these pairs."""
+        return Hazard(float(pair.rate[0]), terms.restart_hours, float(pair.wait_hours[0]))
 
 
 _OF_SPOT = ("spot", *(field.name for field in fields(Spots)))

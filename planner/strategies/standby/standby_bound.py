@@ -75,20 +75,21 @@ def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Float
 def bound_of(pairs: Pairs, terms: StandbyTerms, estimate: Estimate, interval_hours: Floats | None = None) -> Bound:
     """The bound of pairs [...] at deviations [..., z], at the given intervals or, with None, at any interval."""
     # [..., z] throughout.
-    rate, work, write = (values[..., None] for values in (pairs.rate, pairs.work_hours, pairs.checkpoint_hours))
+    rate, wait = pairs.rate[..., None], pairs.wait_hours[..., None]
+    work, write = pairs.work_hours[..., None], pairs.checkpoint_hours[..., None]
     sigma, standby_sigma = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
     standby_work, changeover = pairs.standby_work_hours[..., None], pairs.changeover_hours[..., None]
     room = terms.deadline_hours - terms.setup_hours
     factor = np.exp(sigma * estimate.z)
     if interval_hours is None:
         segment = np.minimum(_best_interval(rate, write), work)
-        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
         paid = work * losses.paid_hours / segment * factor
         wall = work * (segment + write + losses.mean_hours) / segment * factor
     else:
         count = np.maximum(np.ceil(work * factor / interval_hours[..., None] - 1e-9), 1.0)
         segment = work * factor / count
-        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
         paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
     left = standby_work * np.exp(standby_sigma * estimate.z)
     cut_off = np.maximum(losses.pause_hours - changeover, 0.0)

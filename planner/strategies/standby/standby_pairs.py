@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import run_of
 from gpuplan.planner.candidates.pareto_filter import group_of, nondominated
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_of_table
 from gpuplan.planner.strategies.standby.exact_standby_run import StandbyRun
@@ -148,7 +149,6 @@ class Offers:
             confidence=job.confidence,
             setup_hours=start.setup_hours,
             restart_hours=settings.restart_hours,
-            wait_hours=settings.spot_wait_hours,
         )
         taken_away = table.cluster_rate > 0
         steady = ~taken_away & (table.cost_breakdown.hours_median < deadline)
@@ -211,8 +211,10 @@ class Offers:
         run = self.columns.run
         return {
             "work_hours": run.work_hours[k],
-            "log_sigma": run.log_sigma[k],
+            # Waits differ between zones as the estimate errs. Counted as paid here, which is on the dear side.
+            "log_sigma": np.hypot(run.log_sigma[k], wait_log_spread(run.cluster_rate[k], run.wait_hours[k])),
             "rate": run.cluster_rate[k],
+            "wait_hours": run.wait_hours[k],
             "checkpoint_hours": run.checkpoint_hours[k],
             "usd_per_hour": run.nodes[k] * run.usd_per_node_hour[k],
             "storage_usd_per_hour": run.storage_usd_per_hour[k],

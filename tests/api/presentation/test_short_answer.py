@@ -117,7 +117,7 @@ def says_the_plan(text: str, plan: Plan) -> None:
     if plan.deadline_probability is not None:
         on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
         likely = chance(plan.deadline_probability)
-        waits = on_spot and not plan.settings["spot_wait_hours"]
+        waits = on_spot and plan.settings["spot_wait_hours"] == 0
         on_a_line = likely.replace("more than ", ">").replace("less than ", "<")
         assert (
             f"{on_a_line} likely if spot is replaced at once" if waits else f"met with a probability of {likely}"

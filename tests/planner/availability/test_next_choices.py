@@ -18,9 +18,10 @@ from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 from gpuplan.planner.planning import plan
 from tests.planner.availability.test_capacity_ladder import Item, Shortage, expected_over_worlds
 from tests.planner.small_catalogues import START, Priced, allowed, every_configuration, random_columns
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, small_columns, tampered
 
-SETTINGS = PlannerSettings()
+SETTINGS = replaced_at_once()
 NOTHING_ASKED = CapacityAnswers()
 
 

@@ -9,12 +9,12 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.model.job import Constraints, Preset, Training, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.host_memory import GIB, offloaded_gib
 from gpuplan.planner.planning import plan
 from gpuplan.planner.verify.memory_floor import states_floor
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, snapshot_columns
 
 SMALL = InstanceType(
@@ -55,7 +55,7 @@ def both() -> list[Offer]:
 def planned(training: Training, *, max_nodes: int = 1) -> Planned | NoPlan:
     columns = columns_of("made up", OBSERVED, [SMALL, LARGE], both())
     return plan(
-        asked(training, max_nodes=max_nodes), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)
+        asked(training, max_nodes=max_nodes), columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0)
     )
 
 
@@ -96,7 +96,7 @@ def test_an_infeasible_answer_states_that_no_host_has_the_memory() -> None:
     refused = plan(
         job,
         columns_of("made up", OBSERVED, [SMALL], [offers]),
-        settings=PlannerSettings(least_saving_of_a_move_percent=0.0),
+        settings=replaced_at_once(least_saving_of_a_move_percent=0.0),
     )
     assert isinstance(refused, NoPlan)
     assert refused.rejected == {"host memory too small for what is offloaded to it": 1}

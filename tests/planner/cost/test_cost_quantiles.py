@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.offer import PriceEstimate
 from gpuplan.planner.cost.cost_quantiles import RUNS, RunCosts, cost_quantiles, relative_prices
-from gpuplan.planner.model.settings import Discount, PlannerSettings
+from gpuplan.planner.model.settings import Discount
 from tests.planner.cost.test_planned_prices import JOB, ROWS, SETTINGS, offer
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, snapshot_columns, tampered
 from tests.planner.verify.test_phases import SPOT_COLUMNS, STANDS_BY
 
@@ -23,7 +24,7 @@ DRAW = np.random.default_rng(17)
 HOURS, PRICE = DRAW.standard_normal((2, 200_000))
 #: z that leaves a tenth of a normal distribution beyond it.
 TENTH = 1.28155
-PLAN: dict[str, Any] = answer_of(JOB, ROWS)["plan"]
+PLAN: dict[str, Any] = answer_of(JOB, ROWS, settings=replaced_at_once())["plan"]
 
 
 def estimated(low: float, high: float, most: float | None) -> PriceEstimate:
@@ -91,7 +92,7 @@ def test_the_cost_band_of_a_plan_is_that_of_draws_of_its_hours_and_its_price() -
 def test_the_expected_cost_and_the_choice_do_not_read_the_band() -> None:
     """A price in dollars by contract has no band: the same machines at the same price have the same expected cost."""
     price = float(PLAN["phases"][0]["usd_per_node_hour"])
-    contract = PlannerSettings(discounts=(Discount(provider="aws", price_kind="spot", usd_per_hour=price),))
+    contract = replaced_at_once(discounts=(Discount(provider="aws", price_kind="spot", usd_per_hour=price),))
     observed = answer_of(JOB, ROWS, settings=contract)["plan"]
     assert "price_estimate" not in observed["phases"][0]
     assert observed["cost_usd"]["expected"] == PLAN["cost_usd"]["expected"]

@@ -23,11 +23,11 @@ from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.cost.billing_rounding import expected_billed
 from gpuplan.planner.model.job import Constraints, Explicit, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, PhaseChoice, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.schedule import Schedule
 from gpuplan.planner.verify.billed_hours import expected_billed as by_verify
 from tests.planner.small_catalogues import OBSERVED, START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import best_schedule, found_for
 
 RUNS = 20_000
@@ -35,7 +35,7 @@ RUNS = 20_000
 CHECKPOINT_GB = 40 * 1.073741824
 #: Intervals are planned for the estimated hours; the last one of a run is not a whole one.
 OF_THE_MODEL = 0.006
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 
 
 def machine(name: str, accelerator: str, count: int = 8) -> InstanceType:

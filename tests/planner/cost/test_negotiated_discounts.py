@@ -14,9 +14,10 @@ from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.cost.credits import after_credits, out_of_pocket
 from gpuplan.planner.cost.negotiated_discounts import discounted, is_of_family
 from gpuplan.planner.model.outcome import Planned
-from gpuplan.planner.model.settings import Credit, Discount, PlannerSettings
+from gpuplan.planner.model.settings import Credit, Discount
 from gpuplan.planner.planning import plan
 from tests.planner.small_catalogues import OBSERVED, START, random_columns, random_job
+from tests.planner.spot_settings import replaced_at_once
 
 SOME = random_columns(random.Random(7), types=3, offers=60)
 
@@ -46,8 +47,8 @@ def test_a_plan_at_a_discount_is_the_plan_on_a_snapshot_with_those_prices(
     if provider not in {name for name, _ in columns.regions}:
         return
     discount = Discount(provider=provider, price_kind=kind, percent=percent)
-    one = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, discounts=(discount,)))
-    other = plan(job, by_hand(columns, discount), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    one = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0, discounts=(discount,)))
+    other = plan(job, by_hand(columns, discount), settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(one, Planned) == isinstance(other, Planned)
     if isinstance(one, Planned) and isinstance(other, Planned):
         assert one.cost == other.cost
@@ -148,11 +149,11 @@ def test_a_family_is_the_beginning_of_a_name_up_to_a_separator(name: str, family
 def test_credits_never_change_the_choice_and_say_what_is_left_to_pay(seed: int, usd: float) -> None:
     draw = random.Random(seed)
     columns, job = random_columns(draw), random_job(draw)
-    plain = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    plain = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     if not isinstance(plain, Planned):
         return
     granted = tuple(Credit(provider=name, usd=usd) for name in ("aws", "gcp", "azure"))
-    answer = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, credits=granted))
+    answer = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0, credits=granted))
     assert isinstance(answer, Planned)
     assert answer.cost == plain.cost
     after = after_credits(answer)
@@ -165,7 +166,7 @@ def test_an_alternative_that_credits_make_cheaper_to_pay_is_named() -> None:
     for seed in range(200):
         draw = random.Random(seed)
         columns, job = random_columns(draw), random_job(draw)
-        answer = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+        answer = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
         if not isinstance(answer, Planned):
             continue
         mine = answer.phases[0].choice.offer.provider
@@ -177,7 +178,7 @@ def test_an_alternative_that_credits_make_cheaper_to_pay_is_named() -> None:
         rivals = [other for other in others if other.meets_budget and other.label.startswith("best on")]
         if rivals:
             credit = Credit(provider=rivals[0].choice.offer.provider, usd=1e7)
-            again = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, credits=(credit,)))
+            again = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0, credits=(credit,)))
             assert isinstance(again, Planned)
             assert again.cost == answer.cost
             least = after_credits(again).least
@@ -195,7 +196,7 @@ def test_credits_that_run_out_before_the_run_is_done_are_not_counted() -> None:
             outcome := plan(
                 random_job(random.Random(seed)),
                 random_columns(random.Random(seed)),
-                settings=PlannerSettings(least_saving_of_a_move_percent=0.0),
+                settings=replaced_at_once(least_saving_of_a_move_percent=0.0),
             ),
             Planned,
         )

@@ -12,9 +12,10 @@ from gpuplan.planner.cost.planned_prices import planned_prices
 from gpuplan.planner.model.job import Constraints, Explicit, TrainingJob
 from gpuplan.planner.model.settings import Discount, PlannerSettings
 from tests.planner.small_catalogues import START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, snapshot_columns, tampered
 
-AS_OBSERVED = PlannerSettings(prices="as-observed")
+AS_OBSERVED = replaced_at_once(prices="as-observed")
 P5 = InstanceType(
     provider="aws",
     name="p5.48xlarge",
@@ -56,7 +57,7 @@ def test_only_prices_of_some_age_move() -> None:
         offer("on_demand", 55.04, days=120),
         offer("reserved_1y", 30.0, days=700),
     )
-    priced = planned_prices(rows, PlannerSettings(), START)
+    priced = planned_prices(rows, replaced_at_once(), START)
     assert usd_of(priced, "spot", "use1-az1") > 9.0
     assert usd_of(priced, "spot", "use1-az2") == 8.0
     assert (usd_of(priced, "on_demand"), usd_of(priced, "reserved_1y")) == (55.04, 30.0)
@@ -70,7 +71,7 @@ def test_as_observed_prices_are_the_rows_themselves() -> None:
 def test_the_age_counts_from_the_start_of_the_job_and_not_from_the_clock() -> None:
     rows = columns(offer("spot", 8.0, days=120), offer("on_demand", 55.04))
     ages = (-121, -120, -60, 0, 60)
-    prices = [usd_of(planned_prices(rows, PlannerSettings(), START + timedelta(days=days)), "spot") for days in ages]
+    prices = [usd_of(planned_prices(rows, replaced_at_once(), START + timedelta(days=days)), "spot") for days in ages]
     assert prices[:2] == [8.0, 8.0]
     assert prices == sorted(prices)
     assert prices[-1] > prices[1]
@@ -80,16 +81,16 @@ def test_arrays_and_rows_have_the_same_price_to_the_micro_dollar() -> None:
     rows = columns(
         *(offer("spot", 3.3333 + n, days=31 * n + 1, zone=f"z{n}") for n in range(9)), offer("on_demand", 55.0)
     )
-    priced = planned_prices(rows, PlannerSettings(), START)
+    priced = planned_prices(rows, replaced_at_once(), START)
     for number in range(len(priced)):
         assert priced.offer(number).usd_micros_per_hour == round(float(priced.usd_per_hour[number]) * 1e6)
 
 
 def test_a_percentage_is_off_the_expected_price_and_a_price_in_dollars_is_fixed() -> None:
     rows = columns(offer("spot", 8.0, days=120), offer("on_demand", 55.04))
-    expected = usd_of(planned_prices(rows, PlannerSettings(), START), "spot")
-    percent = PlannerSettings(discounts=(Discount(provider="aws", price_kind="spot", percent=10),))
-    agreed = PlannerSettings(discounts=(Discount(provider="aws", price_kind="spot", usd_per_hour=5.0),))
+    expected = usd_of(planned_prices(rows, replaced_at_once(), START), "spot")
+    percent = replaced_at_once(discounts=(Discount(provider="aws", price_kind="spot", percent=10),))
+    agreed = replaced_at_once(discounts=(Discount(provider="aws", price_kind="spot", usd_per_hour=5.0),))
     off, fixed = (planned_prices(rows, chosen, START) for chosen in (percent, agreed))
     assert usd_of(off, "spot") == pytest.approx(0.9 * expected, abs=2e-6)
     assert usd_of(fixed, "spot") == 5.0
@@ -106,8 +107,8 @@ def test_leaving_offers_out_changes_no_expected_price() -> None:
     rows = columns(offer("spot", 8.0, days=120), offer("on_demand", 55.04))
     at = np.flatnonzero([row.price_kind == "spot" for row in rows.offers])
     alone = rows.subset(at, [rows.offer(int(i)) for i in at])
-    assert usd_of(planned_prices(alone, PlannerSettings(), START), "spot") == usd_of(
-        planned_prices(rows, PlannerSettings(), START), "spot"
+    assert usd_of(planned_prices(alone, replaced_at_once(), START), "spot") == usd_of(
+        planned_prices(rows, replaced_at_once(), START), "spot"
     )
 
 
@@ -123,7 +124,7 @@ ROWS = columns(
     offer("spot", 9.5, days=20, zone="use1-az2"),
     offer("on_demand", 55.04, days=20),
 )
-SETTINGS = PlannerSettings()
+SETTINGS = replaced_at_once()
 
 
 def test_a_plan_shows_the_observed_price_and_the_band_in_its_cost() -> None:

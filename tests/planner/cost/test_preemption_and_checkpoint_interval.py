@@ -35,7 +35,9 @@ def test_the_expected_hours_and_their_spread_agree_with_a_simulation(work: float
     mean, sd = float(np.mean(runs)), float(np.std(runs))
     predicted = expected_hours(np.array([work]), np.array([checkpoint]), restart, np.array([rate]))
     assert mean == pytest.approx(float(predicted[0]), abs=4 * sd / math.sqrt(len(runs)) + 0.01 * mean)
-    noise = spread_hours(predicted, np.array([work]), np.array([checkpoint]), restart, np.array([rate]))
+    noise = spread_hours(
+        predicted, np.array([work]), np.array([checkpoint]), restart, np.array([rate]), wait_hours=np.zeros(1)
+    )
     assert float(noise[0]) == pytest.approx(sd, rel=0.25)
 
 

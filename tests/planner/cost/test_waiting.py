@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpuplan.catalog.model.capacity_prior import OLD
 from gpuplan.catalog.model.interruption_rates import (
     DEFAULT_INTERRUPTIONS_PER_HOUR,
-    ONE_ZONE_WAIT_HOURS,
     WAIT_LOG_SPREAD,
 )
+from gpuplan.catalog.model.spot_waits import spot_waits
 from gpuplan.planner.cost.cost_breakdown import CostBreakdown, Run, cost_breakdown, deadline_probability
-from gpuplan.planner.model.settings import PlannerSettings
+from tests.planner.spot_settings import replaced_at_once
 
 WORK, RATE, WRITE = 40.0, 0.2, 0.02
 
@@ -26,6 +27,7 @@ def billed(wait: float, rate: float = RATE) -> CostBreakdown:
         beside_hours=0 * one,
         log_sigma=0 * one,
         cluster_rate=rate * one,
+        wait_hours=wait * one,
         checkpoint_hours=WRITE * one,
         usd_per_node_hour=3 * one,
         power_usd_per_node_hour=0 * one,
@@ -36,7 +38,7 @@ def billed(wait: float, rate: float = RATE) -> CostBreakdown:
         term_hours=0 * one,
         longest_hours=np.full(1, np.inf),
     )
-    return cost_breakdown(run, 0.9, replace(PlannerSettings(least_saving_of_a_move_percent=0.0), spot_wait_hours=wait))
+    return cost_breakdown(run, 0.9, replace(replaced_at_once(least_saving_of_a_move_percent=0.0), spot_wait_hours=wait))
 
 
 def test_one_wait_per_preemption_adds_wall_hours_and_no_compute_cost() -> None:
@@ -61,7 +63,7 @@ def test_the_spread_is_that_of_a_simulation_with_zones_that_differ() -> None:
     between_zones = WAIT_LOG_SPREAD * RATE * 2.0 / (1 + RATE * 2.0)
     in_zone = math.sqrt(float(waiting.sigma[0]) ** 2 - between_zones**2)
     assert in_zone == pytest.approx(math.sqrt(math.log1p((deviation / mean) ** 2)), rel=0.06)
-    settings = replace(PlannerSettings(least_saving_of_a_move_percent=0.0), spot_wait_hours=2.0)
+    settings = replace(replaced_at_once(least_saving_of_a_move_percent=0.0), spot_wait_hours=2.0)
     zones = np.exp(np.random.default_rng(4).normal(0.0, between_zones, len(ends)))
     # The lognormal has the mean as its median, so it errs towards late.
     by = deadline_probability(waiting, 0, 0.25 + mean * 2.0, settings)
@@ -70,9 +72,8 @@ def test_the_spread_is_that_of_a_simulation_with_zones_that_differ() -> None:
 
 def test_runs_in_one_zone_are_in_time_as_often_as_in_the_public_traces() -> None:
     """Shares of 16,018, 16,888 and 10,540 starts in the traces of one node, at their mean rate (docs/accuracy.md)."""
-    settings = replace(PlannerSettings(), spot_wait_hours=ONE_ZONE_WAIT_HOURS)
-    run = billed(ONE_ZONE_WAIT_HOURS, rate=DEFAULT_INTERRUPTIONS_PER_HOUR)
-    chances = [deadline_probability(run, 0, WORK * slack, settings) for slack in (1.25, 1.5, 2.0)]
+    run = billed(spot_waits().of_one_node(OLD, 1), rate=DEFAULT_INTERRUPTIONS_PER_HOUR)
+    chances = [deadline_probability(run, 0, WORK * slack, replaced_at_once()) for slack in (1.25, 1.5, 2.0)]
     assert chances == pytest.approx([0.546, 0.603, 0.748], abs=0.05)
 
 

@@ -10,11 +10,11 @@ from gpuplan.catalog.model.grid_carbon import carbon
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from tests.planner.small_catalogues import Priced, every_configuration, random_columns, random_job
+from tests.planner.spot_settings import replaced_at_once
 
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 #: A region of AWS whose grid no source of the carbon table states.
 UNKNOWN_GRID = "us-east-2"
 

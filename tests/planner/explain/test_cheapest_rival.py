@@ -7,11 +7,11 @@ import pytest
 from gpuplan.planner.candidates.candidate_set import over
 from gpuplan.planner.candidates.configuration_choice import cheapest, in_words
 from gpuplan.planner.explain.cheapest_rival import cheapest_rival
-from gpuplan.planner.model.settings import PlannerSettings
 from tests.planner.small_catalogues import allowed, every_configuration, random_columns, random_job
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import found_for
 
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 
 
 @pytest.mark.slow(reason="60 cases")
@@ -19,7 +19,7 @@ SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 def test_the_rival_costs_what_a_loop_over_every_other_offer_finds(seed: int) -> None:
     draw = random.Random(f"rivals {seed}")
     columns, job = random_columns(draw, types=1, offers=30), random_job(draw)
-    result = found_for(job, columns)
+    result = found_for(job, columns, (), SETTINGS)
     broken = over(result.table, job.deadline_hours, job.budget_usd)
     chosen = cheapest(result.table, broken == 0)
     if chosen is None:

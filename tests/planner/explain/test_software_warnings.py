@@ -8,8 +8,8 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.model.job import Preset, Training, TrainingJob
 from gpuplan.planner.model.outcome import Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.spot_settings import replaced_at_once
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 QLORA = TrainingJob(
@@ -47,7 +47,7 @@ def warnings(job: TrainingJob, accelerator: str, vcpus: float = 96.0) -> list[st
         observed_at=START,
         source="made up",
     )
-    outcome = plan(job, columns_of("made-up", START, [box], [offer]), settings=PlannerSettings())
+    outcome = plan(job, columns_of("made-up", START, [box], [offer]), settings=replaced_at_once())
     assert isinstance(outcome, Planned), outcome
     return [warning for warning in outcome.warnings if "eager software" in warning or "decoding" in warning]
 

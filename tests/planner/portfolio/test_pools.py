@@ -27,9 +27,10 @@ from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob
 from gpuplan.planner.portfolio.search_progress import Progress, Stage
 from gpuplan.planner.portfolio.shared_pools import pools_of
 from gpuplan.planner.workload import work_of
+from tests.planner.spot_settings import replaced_at_once
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 
 
 def machine(name: str, provider: str = "aws", vcpus: float | None = 96.0) -> InstanceType:
@@ -144,7 +145,7 @@ def test_held_nodes_are_used_first_and_no_more_than_are_held() -> None:
         provider="aws", region="us-east-1", instance_type="p4d.24xlarge", price_kind="reserved_1y", nodes=1
     )
     regions_used = regions(
-        portfolio(4, kinds=("on_demand", "reserved_1y")), PlannerSettings(held=(existing_commitment,))
+        portfolio(4, kinds=("on_demand", "reserved_1y")), replaced_at_once(held=(existing_commitment,))
     )
     assert regions_used.count("us-east-1 reserved_1y") >= 1
     assert len(regions_used) == 4

@@ -13,9 +13,10 @@ from gpuplan.planner.procurement.forecast import Forecast
 from gpuplan.planner.procurement.procurement_decision import decide
 from gpuplan.planner.procurement.procurement_plan import Decided
 from gpuplan.providers.owned.owned_machines import read_inventory
+from tests.planner.spot_settings import replaced_at_once
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 JOB = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}
 PLAN_SOURCE = "AWS savings plan price files (EC2 Instance Savings Plan)"
 

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.settings import ExistingCommitment, ExistingSpendCommitment, PlannerSettings
+from gpuplan.planner.model.settings import ExistingCommitment, ExistingSpendCommitment
 from gpuplan.planner.procurement.present_value import HOURS_PER_YEAR
 from gpuplan.planner.procurement.served_jobs import served
 from tests.planner.procurement.small import JOB, NOW, SETTINGS, an_own_l4, catalogue, decided, forecast
+from tests.planner.spot_settings import replaced_at_once
 
 COMMITMENT = ExistingCommitment(
     provider="aws", region="us-east-1", instance_type="g6.xlarge", price_kind="reserved_1y", nodes=1
@@ -56,7 +57,7 @@ def test_only_what_is_beyond_the_owned_machines_is_bought() -> None:
 
 
 def test_a_held_reservation_costs_nothing_more_until_it_ends() -> None:
-    columns, settings = catalogue(on_demand=2.0, reserved_1y=1.0), PlannerSettings(held=(COMMITMENT,))
+    columns, settings = catalogue(on_demand=2.0, reserved_1y=1.0), replaced_at_once(held=(COMMITMENT,))
     decision = decided(forecast(machines=[]), columns, settings)
     storage = 400 * float(served(forecast(machines=[]), columns, settings).other_usd[0, 0])
     assert decision.costs.total_usd == pytest.approx(storage)
@@ -107,7 +108,7 @@ def test_a_held_savings_plan_covers_up_to_its_dollars_and_the_rest_is_rented() -
     existing_spend_commitment = ExistingSpendCommitment(
         provider="aws", price_kind="savings_plan_1y", usd_per_hour=needed / 4
     )
-    decision = decided(forecast(machines=[]), columns, PlannerSettings(held_spend=(existing_spend_commitment,)))
+    decision = decided(forecast(machines=[]), columns, replaced_at_once(held_spend=(existing_spend_commitment,)))
     assert decision.rent[0].share == pytest.approx(0.75)
     storage = (run.cost.storage + run.cost.egress) / 1e6
     assert decision.costs.total_usd == pytest.approx(400 * (0.75 * run.cost.expected / 1e6 + 0.25 * storage))
@@ -116,6 +117,6 @@ def test_a_held_savings_plan_covers_up_to_its_dollars_and_the_rest_is_rented() -
 def test_what_is_held_and_not_in_the_snapshot_is_refused() -> None:
     existing_spend_commitment = ExistingSpendCommitment(provider="aws", price_kind="savings_plan_3y", usd_per_hour=5)
     with pytest.raises(UnusableInput, match=r"settings.held_spend\[0\]: covers nothing"):
-        decided(forecast(), catalogue(on_demand=2.0), PlannerSettings(held_spend=(existing_spend_commitment,)))
+        decided(forecast(), catalogue(on_demand=2.0), replaced_at_once(held_spend=(existing_spend_commitment,)))
     with pytest.raises(UnusableInput, match=r"settings.held\[0\].price_kind"):
-        decided(forecast(), catalogue(on_demand=2.0), PlannerSettings(held=(COMMITMENT,)))
+        decided(forecast(), catalogue(on_demand=2.0), replaced_at_once(held=(COMMITMENT,)))

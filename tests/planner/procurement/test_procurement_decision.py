@@ -21,9 +21,10 @@ from gpuplan.planner.procurement.procurement_plan import Decided, Impossible
 from gpuplan.planner.procurement.served_jobs import served
 from gpuplan.planner.workload import work_of
 from tests.planner.procurement import small
+from tests.planner.spot_settings import replaced_at_once
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 
 
 def catalogue(**usd_per_hour: float) -> Columns:
@@ -103,7 +104,7 @@ def test_a_whole_term_is_owed_although_the_horizon_ends_within_it() -> None:
 def test_a_negotiated_discount_changes_what_is_bought() -> None:
     columns = catalogue(on_demand=2.0)
     assert decided(forecast(), columns).buy
-    cheap = PlannerSettings(discounts=(Discount(provider="gcp", percent=95.0),))
+    cheap = replaced_at_once(discounts=(Discount(provider="gcp", percent=95.0),))
     assert not decided(forecast(), columns, cheap).buy
 
 

@@ -10,18 +10,18 @@ from gpuplan.catalog.model.egress_rates import egress_tiers
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import Explicit, Preset, TrainingJob
 from gpuplan.planner.model.outcome import Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.replan.replan_answer import Replanned
 from gpuplan.planner.replan.replan_decision import replan
 from gpuplan.planner.replan.running_job import Amount, On, UnderWay
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import rented_case
 from tests.planner.strategies.phased.plain import STEPS, Column, Plain, Search
 
 #: As observed: the plain loops price rows as they are, on days after they were read.
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0, prices="as-observed")
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0, prices="as-observed")
 
 
 @dataclass(frozen=True)

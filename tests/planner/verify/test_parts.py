@@ -14,6 +14,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.catalog.model.data_tables import data_table
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.planner.model.job import Constraints, Preset, Training, TrainingJob
 from gpuplan.planner.verify.configuration_enumeration import node_counts
@@ -83,7 +87,8 @@ def test_hours_and_costs_of_a_sweep_are_those_of_the_published_formulas(seed: in
         assert sweep.nodes.tolist() == [nodes for nodes, _ in ends]
         for priced, (nodes, (median, confident)) in zip(sweep.every(), ends, strict=True):
             sigma = context.estimator.row(offer_group.machine, nodes).log_sigma
-            waits = 1 + offer_group.rate * nodes * SETTINGS.spot_wait_hours
+            rate, wait = _hazard(offer_group, nodes)
+            waits = 1 + rate * wait
             paid = SETTINGS.setup_hours + median / waits * np.exp(sigma * ERRORS)
             billed = float(np.mean(_billed(offer_group, paid)))
             hours = SETTINGS.setup_hours + median * math.exp(sigma**2 / 2)
@@ -101,21 +106,22 @@ def _billed(offer_group: OfferGroup, paid: NDArray[np.float64]) -> NDArray[np.fl
     return np.maximum(np.ceil(paid / step - 1e-9) * step, least)
 
 
+def _hazard(offer_group: OfferGroup, nodes: int) -> tuple[float, float]:
+    """Preemptions per hour of all nodes, and hours without machines after each: half of the traces' mean in so many zones."""
+    mean = {row["zones"]: float(row["value"]) for row in data_table("spot_waits.csv") if row["name"] == "mean_wait"}
+    name = offer_group.machine.type.accelerator
+    age = capacity_prior().age_class(introduced=accelerators()[name].year, year=START.year)
+    factor, exponent = {"old": (1.0, -0.269), "current": (1.3, 0.15), "newest": (2.2, 0.4)}[age]
+    return offer_group.rate * nodes**0.357, mean[str(min(offer_group.zones, 6))] / 2 * factor * nodes**exponent
+
+
 def _by_hand(context: Context, offer_group: OfferGroup, nodes: int) -> tuple[float, float] | None:
     """Hours of the work as estimated, preemption included (Daly 2006, equation 13), and hours in all at the asked confidence;
     None if it never ends.
     """
-    row, rate, z = (
-        context.estimator.row(offer_group.machine, nodes),
-        offer_group.rate * nodes,
-        quantile(context.submitted_plan.job.confidence),
-    )
-    work, sigma, restart, wait = (
-        row.hours_with_goodput,
-        row.log_sigma,
-        SETTINGS.restart_hours,
-        SETTINGS.spot_wait_hours,
-    )
+    row, z = context.estimator.row(offer_group.machine, nodes), quantile(context.submitted_plan.job.confidence)
+    work, sigma, restart = row.hours_with_goodput, row.log_sigma, SETTINGS.restart_hours
+    rate, wait = _hazard(offer_group, nodes)
     run = work
     if rate:
         write = context.rates.checkpoint_gb / SETTINGS.checkpoint_gbs / 3600 / nodes
@@ -125,7 +131,8 @@ def _by_hand(context: Context, offer_group: OfferGroup, nodes: int) -> tuple[flo
         up = work / step * math.exp(rate * restart) * math.expm1(rate * (step + write)) / rate
         run, step = up * (1 + rate * wait), step + write
         squared = restart**2 + restart * step + step**2 / 3 + 2 * wait * (restart + step / 2 + wait)
-        sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2))
+        between_zones = WAIT_LOG_SPREAD * rate * wait / (1 + rate * wait)
+        sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2) + between_zones**2)
     mean = run * math.exp(row.log_sigma**2 / 2)
     if not SETTINGS.setup_hours + mean <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS):
         return None

@@ -8,9 +8,9 @@ import pytest
 
 from gpuplan.api.exports.export_formats import exports
 from gpuplan.api.schemas.job import parse_job
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.fitted_constants import trying
 from gpuplan.planner.verify.verification_report import Verification
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.test_migration_costs import rig
 from tests.planner.test_what_may_be_chosen import market, offer
 from tests.planner.verify.answers import Document, checked, snapshot_columns, tampered
@@ -23,7 +23,7 @@ RIG = rig((0.0, WHOLE / 3), (WHOLE * 0.8, WHOLE * 1.4))
 OFFERED = market(offer(usd=20.0))
 COLUMNS = snapshot_columns(list(OFFERED.instance_types), list(OFFERED.offers))
 #: What that version assumed and had fitted, where its estimates of this job differ from today's.
-SETTINGS = PlannerSettings(goodput=0.8)
+SETTINGS = replaced_at_once(goodput=0.8)
 CONSTANTS = {
     ("stack_share", "architecture Ampere"): 0.7722,
     ("class_matmul", "explicit"): 0.9,

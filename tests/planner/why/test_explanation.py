@@ -14,7 +14,7 @@ from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.explain.named_supply import Supply, named
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
+from gpuplan.planner.model.settings import ExistingCommitment
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.schedule import Schedule
@@ -22,6 +22,7 @@ from gpuplan.planner.why.explanation import About, Why, why
 from gpuplan.planner.why.explanation_document import why_answer
 from gpuplan.planner.why.explanation_text import summary
 from tests.planner.explain.by_hand import SETTINGS, drawn, free, planned
+from tests.planner.spot_settings import replaced_at_once
 
 SEEDS = range(16)
 
@@ -302,7 +303,7 @@ def test_a_held_commitment_belongs_to_what_it_is_of() -> None:
         price_kind="reserved_1y",
         nodes=9,
     )
-    settings = PlannerSettings(held=(existing_commitment,))
+    settings = replaced_at_once(held=(existing_commitment,))
     widened = replace(job, constraints=replace(job.constraints, price_kinds=("on_demand", "spot", "reserved_1y")))
     for text in ("spot", "reserved_1y"):
         explanation = why(widened, columns, settings=settings, with_=text)

@@ -13,7 +13,6 @@ from gpuplan.planner.candidates.candidate_set import Candidates, over
 from gpuplan.planner.candidates.configuration_choice import cheapest
 from gpuplan.planner.model.job import Constraints, DataSource, Preset, Training, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.phased import phase_bounds, phase_search, work_shares
 from gpuplan.planner.strategies.phased.linear_underestimators import LinearUnderestimator
@@ -21,6 +20,7 @@ from gpuplan.planner.strategies.phased.phase_bounds import Shortlist
 from gpuplan.planner.strategies.phased.phase_sequences import offer_groups
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from tests.planner.small_catalogues import START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import found_for, rented_case
 from tests.planner.strategies.phased.test_migration_costs import rig
 from tests.planner.strategies.phased.test_phase_sequences import BETWEEN_REGIONS
@@ -129,7 +129,7 @@ def _searched(job: TrainingJob, *owned: OwnedMachine) -> tuple[Candidates, float
     """What the job may run on, and what a plan in phases must cost less than."""
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    result = found_for(job, columns, owned, PlannerSettings(least_saving_of_a_move_percent=0.0))
+    result = found_for(job, columns, owned, replaced_at_once(least_saving_of_a_move_percent=0.0))
     chosen = cheapest(result.table, over(result.table, job.deadline_hours, job.budget_usd) == 0)
     return result, limit_micros(result, chosen)
 
@@ -182,14 +182,14 @@ def test_a_job_without_a_plan_says_that_not_every_pair_was_compared(monkeypatch:
     job, columns, _ = rented_case(37)
     # One configuration costs 630 USD, two phases 392.
     job = replace(job, budget_usd=500.0)
-    assert isinstance(plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)), Planned)
+    assert isinstance(plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0)), Planned)
     monkeypatch.setattr(phase_bounds, "MOST_PAIRS", 0)
-    refused = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    refused = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert any(warning.startswith("not proven: ") for warning in refused.warnings)
     assert not any(
         "not proven" in warning
         for warning in plan(
-            replace(job, budget_usd=1.0), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)
+            replace(job, budget_usd=1.0), columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0)
         ).warnings
     )

@@ -17,6 +17,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.schedule import Schedule
 from tests.planner.small_catalogues import START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import best_schedule, found_for
 from tests.planner.test_what_may_be_chosen import BOX, market, offer
 
@@ -33,7 +34,7 @@ def schedule(
     columns: Columns, job: TrainingJob = JOB, *owned: OwnedMachine, settings: PlannerSettings | None = None
 ) -> Schedule:
     best = best_schedule(
-        found_for(job, columns, owned, settings or PlannerSettings(least_saving_of_a_move_percent=0.0))
+        found_for(job, columns, owned, settings or replaced_at_once(least_saving_of_a_move_percent=0.0))
     )
     assert best is not None
     return best
@@ -93,7 +94,7 @@ def test_a_move_that_saves_too_little_is_not_made() -> None:
     job = between(columns)
     saved = 1 - schedule(columns, job).cost.expected / alone(columns, "box").cost.expected
     for percent, moves in ((saved * 99, True), (saved * 101, False)):
-        best = schedule(columns, job, settings=PlannerSettings(least_saving_of_a_move_percent=percent))
+        best = schedule(columns, job, settings=replaced_at_once(least_saving_of_a_move_percent=percent))
         assert (len(best.phases) > 1) == moves
 
 
@@ -196,11 +197,11 @@ def test_a_job_that_two_phases_would_make_possible_is_told_so() -> None:
     second = replace(second, region="attic", instance_type=replace(second.instance_type, name="rig-2"))
     one = replace(JOB.constraints, providers=("local",), max_phases=1)
     job = replace(JOB, deadline_hours=5.0 + whole, constraints=one)
-    refused = plan(job, columns, owned=(first, second), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    refused = plan(job, columns, owned=(first, second), settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert refused.warnings[0].startswith("constraints.max_phases of 2 is enough")
     two = replace(job, constraints=replace(one, max_phases=2))
-    allowed = plan(two, columns, owned=(first, second), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    allowed = plan(two, columns, owned=(first, second), settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(allowed, Planned)
     alternative = allowed.alternatives[0]
     assert alternative.label == "without a move"
@@ -210,28 +211,28 @@ def test_a_job_that_two_phases_would_make_possible_is_told_so() -> None:
 def test_a_job_that_a_move_would_keep_within_a_smaller_budget_than_one_configuration_is_told_so() -> None:
     columns = fast_and_slow()
     job = between(columns)
-    free = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    free = plan(job, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(free, Planned)
     assert len(free.phases) == 2
     poor = replace(job, budget_usd=free.cost.expected / 1e6 - 0.02)
-    refused = plan(poor, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    refused = plan(poor, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     warning = refused.warnings[0]
     assert warning.endswith("is enough: 2 phases would meet the other requirements for that")
     enough = float(warning.split("$")[1].split()[0].replace(",", ""))
     assert isinstance(
-        plan(replace(job, budget_usd=enough), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)),
+        plan(replace(job, budget_usd=enough), columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0)),
         Planned,
     )
     alone = replace(poor, constraints=replace(job.constraints, max_phases=1))
-    refused = plan(alone, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    refused = plan(alone, columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert not any(warning.startswith("budget_usd") for warning in refused.warnings)
 
 
 def test_the_proof_says_what_it_stands_over() -> None:
     columns = fast_and_slow()
-    outcome = plan(between(columns), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
+    outcome = plan(between(columns), columns, settings=replaced_at_once(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     certificate = outcome.proof.certificate
     assert certificate.gap == 0.0

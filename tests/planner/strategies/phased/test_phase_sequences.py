@@ -12,13 +12,13 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.candidates.candidate_set import Candidates, over
 from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.strategies.phased.dominated_offer_recheck import dominated_offers_recheck
 from gpuplan.planner.strategies.phased.migration_costs import moves
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, phase_columns, ranks
 from gpuplan.planner.strategies.phased.phase_sequences import in_order, too_dear_anywhere
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 from tests.planner.small_catalogues import OBSERVED, START
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import best_schedule, booked_case, found_for, rented_case
 
 Ints = NDArray[np.int64]
@@ -94,7 +94,7 @@ def test_offers_beaten_by_one_column_of_a_set_may_stand_for_another_of_the_same_
         confidence=0.5,
         constraints=Constraints(price_kinds=("spot",), max_nodes=3),
     )
-    slow = PlannerSettings(
+    slow = replaced_at_once(
         setup_hours=0.0,
         restart_hours=0.0,
         checkpoint_gbs=0.006065424364994137,

@@ -13,10 +13,8 @@ from gpuplan.planner.strategies.standby.standby_search import Offered, Standbys
 SECOND = 1 / 3600
 
 
-def terms(*, deadline: float = 60.0, confidence: float = 0.9, wait: float = 0.0) -> StandbyTerms:
-    return StandbyTerms(
-        deadline_hours=deadline, confidence=confidence, setup_hours=0.25, restart_hours=0.25, wait_hours=wait
-    )
+def terms(*, deadline: float = 60.0, confidence: float = 0.9) -> StandbyTerms:
+    return StandbyTerms(deadline_hours=deadline, confidence=confidence, setup_hours=0.25, restart_hours=0.25)
 
 
 def a_pair(
@@ -24,6 +22,7 @@ def a_pair(
     work: float = 40.0,
     sigma: float = 0.0,
     rate: float = 0.3,
+    wait: float = 0.0,
     write: float = 0.03,
     usd: float = 3.0,
     standby_work: float = 36.0,
@@ -36,6 +35,7 @@ def a_pair(
         work_hours=work * one,
         log_sigma=sigma * one,
         rate=rate * one,
+        wait_hours=wait * one,
         checkpoint_hours=write * one,
         usd_per_hour=usd * one,
         storage_usd_per_hour=0 * one,
@@ -54,7 +54,7 @@ def a_pair(
     )
 
 
-def some_offers(seed: int, spots: int, standbys: int) -> Offered:
+def some_offers(seed: int, spots: int, standbys: int, wait: float = 0.0) -> Offered:
     """Spots and standbys at random, some of which may not be paired."""
     rng = np.random.default_rng(seed)
     sigma = 0.15 * (seed % 3 > 0)
@@ -67,6 +67,7 @@ def some_offers(seed: int, spots: int, standbys: int) -> Offered:
             work_hours=drawn(5, 80, spots),
             log_sigma=np.full(spots, sigma),
             rate=drawn(0.01, 1, spots),
+            wait_hours=wait * np.linspace(0.5, 1.5, spots),
             checkpoint_hours=drawn(0.002, 0.1, spots),
             usd_per_hour=drawn(1, 10, spots),
             storage_usd_per_hour=drawn(0, 0.1, spots),
@@ -113,7 +114,7 @@ def simulate(pair: Pairs, terms: StandbyTerms, interval: float, runs: int, seed:
 
 def _one(pair: Pairs, terms: StandbyTerms, interval: float, draw: random.Random) -> tuple[float, ...]:
     rate, write, changeover = (float(figure[0]) for figure in (pair.rate, pair.checkpoint_hours, pair.changeover_hours))
-    z = draw.gauss(0, 1)
+    mean_wait, z = float(pair.wait_hours[0]), draw.gauss(0, 1)
     factor = math.exp(float(pair.log_sigma[0]) * z)
     work = float(pair.work_hours[0]) * factor
     standby = float(pair.standby_work_hours[0]) * math.exp(float(pair.standby_log_sigma[0]) * z)
@@ -135,7 +136,7 @@ def _one(pair: Pairs, terms: StandbyTerms, interval: float, draw: random.Random)
             continue
         up = False
         while not up and not called:
-            wait = draw.expovariate(1 / terms.wait_hours) if terms.wait_hours else 0.0
+            wait = draw.expovariate(1 / mean_wait) if mean_wait else 0.0
             if clock + wait + terms.restart_hours > last:
                 clock, called = max(clock, min(clock + wait, last - terms.restart_hours)), True
                 break
@@ -155,6 +156,7 @@ def node_counts_of_one_machine(spots: range, standbys: range) -> Offered:
             work_hours=8.5 / spot,
             log_sigma=0.05 * alike,
             rate=0.11 * spot,
+            wait_hours=0 * alike,
             checkpoint_hours=0.235 / spot,
             usd_per_hour=13.0 * spot,
             storage_usd_per_hour=0 * alike,

@@ -9,7 +9,7 @@ from gpuplan.planner.strategies.standby.loss_lattice import POINTS, SUMMED, chan
 from gpuplan.planner.strategies.standby.preemption_losses import segment_losses
 from gpuplan.planner.strategies.standby.run_segments import Segments
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from tests.planner.strategies.standby.standby_cases import a_pair, terms
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ CASES = {
 def transform(case: str) -> tuple[Floats, NDArray[np.complex128]]:
     """The masses of what a segment loses, and their transform."""
     length, rate, wait, width = CASES[case]
-    transforms = segment_transform(np.array([length]), rate, terms(wait=wait), np.array([width]))
+    transforms = segment_transform(np.array([length]), Hazard(rate, 0.25, wait), np.array([width]))
     return masses(transforms[0] * SUMMED), transforms
 
 
@@ -34,7 +34,7 @@ def transform(case: str) -> tuple[Floats, NDArray[np.complex128]]:
 def test_a_segment_on_the_lattice_loses_as_many_hours_as_in_closed_form(case: str) -> None:
     length, rate, wait, width = CASES[case]
     mass, _ = transform(case)
-    exact = segment_losses(np.array([length]), np.array([rate]), terms().restart_hours, wait)
+    exact = segment_losses(np.array([length]), np.array([rate]), 0.25, np.array([wait]))
     assert mass.sum() == pytest.approx(1.0, abs=1e-9)
     assert mass @ np.arange(POINTS) * width == pytest.approx(float(exact.mean_hours[0]), rel=1e-6, abs=1e-10)
     variance = mass @ (np.arange(POINTS) * width) ** 2 - (mass @ np.arange(POINTS) * width) ** 2
@@ -54,14 +54,14 @@ def test_chances_of_sums_are_those_of_masses_added_up_one_by_one(case: str) -> N
 
 
 def test_losses_far_beyond_the_lattice_do_not_come_back_as_small_ones() -> None:
-    one = segment_transform(np.array([2.0]), 3.0, terms(wait=5.0), np.array([0.01]))
+    one = segment_transform(np.array([2.0]), Hazard(3.0, 0.25, 5.0), np.array([0.01]))
     power = (one**40 * SUMMED).repeat(2, axis=0)
     assert chances_within(power, np.array([0, POINTS - 1])) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 #: Slack that segments use up, that stays, and too little for a single loss.
 FALLING = {
-    "a faster standby": (a_pair(work=3, standby_work=1.5, rate=0.8, write=0.05), terms(deadline=5.0, wait=0.3), 0.3),
+    "a faster standby": (a_pair(work=3, standby_work=1.5, rate=0.8, write=0.05, wait=0.3), terms(deadline=5.0), 0.3),
     "hardly any slack": (a_pair(work=3, standby_work=2.9, rate=0.5, write=0.05), terms(deadline=4.1), 0.3),
     "one that is as fast but for checkpoints": (
         a_pair(work=3, standby_work=3, rate=0.5, write=0.01),
@@ -79,10 +79,10 @@ def segments(pair: Pairs, asked: StandbyTerms, interval: float) -> Segments:
 @pytest.mark.parametrize("case", FALLING)
 def test_runs_fare_as_they_do_when_followed_segment_by_segment(case: str) -> None:
     pair, asked, interval = FALLING[case]
-    runs, rate = segments(pair, asked, interval), float(pair.rate[0])
-    schedule = segment_outcomes_of(runs, rate, asked)
+    runs, hazard = segments(pair, asked, interval), Hazard.of(pair, asked)
+    schedule = segment_outcomes_of(runs, hazard)
     lattice, count = float(schedule.lattice[0]), int(runs.count[0])
-    segment = segment_transform(runs.length, rate, asked, schedule.lattice)
+    segment = segment_transform(runs.length, hazard, schedule.lattice)
     mass = masses(segment[0] * SUMMED)
     at, alive, passed, failed = np.arange(POINTS) * lattice, np.eye(1, POINTS)[0], 0.0, 0.0
     for done in range(count):
@@ -97,11 +97,11 @@ def test_runs_fare_as_they_do_when_followed_segment_by_segment(case: str) -> Non
 
 
 def test_runs_whose_slack_stays_are_told_alike_by_sums_and_by_following_them() -> None:
-    runs = segments(a_pair(work=6, standby_work=6, rate=0.6, write=0.0), terms(deadline=9, wait=0.5), 0.25)
+    runs = segments(a_pair(work=6, standby_work=6, rate=0.6, write=0.0, wait=0.5), terms(deadline=9), 0.25)
     assert runs.growth[0] == 0
-    schedule = segment_outcomes_of(runs, 0.6, terms(wait=0.5))
+    schedule = segment_outcomes_of(runs, Hazard(0.6, 0.25, 0.5))
     ends = np.concatenate((np.zeros((1, 1)), schedule.ends), axis=1)
-    segment = segment_transform(runs.length, 0.6, terms(wait=0.5), schedule.lattice)
+    segment = segment_transform(runs.length, Hazard(0.6, 0.25, 0.5), schedule.lattice)
     on_spot, losses = followed(runs, np.arange(ends[0, -1] + 1)[None], segment, schedule.lattice)
     assert 0.1 < schedule.whole[0] < 0.9
     assert on_spot[0, ends[0].astype(np.int64)] == pytest.approx(

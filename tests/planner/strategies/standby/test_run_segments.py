@@ -19,9 +19,9 @@ def segments(pairs: Pairs, asked: StandbyTerms) -> Segments:
 def test_runs_whose_losses_surely_fit_pass_as_many_segments_as_the_sum_over_them_says(
     seed: int, deadline: float
 ) -> None:
-    offered = some_offers(seed, 5, 5)
+    offered = some_offers(seed, 5, 5, wait=1.0)
     spot, standby = np.nonzero(offered.allowed)
-    runs = segments(offered.pairs(spot, standby), terms(deadline=deadline, wait=1.0))
+    runs = segments(offered.pairs(spot, standby), terms(deadline=deadline))
     passed, whole = passed_by_moments(runs)
     summed, chance = _passed(runs)
     assert passed == pytest.approx(summed, rel=1e-12, abs=1e-12)

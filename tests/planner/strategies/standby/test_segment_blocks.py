@@ -9,15 +9,15 @@ from gpuplan.planner.strategies.standby import segment_blocks
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.run_segments import Segments
 from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, merged
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import deviations, outcomes
 from tests.planner.strategies.standby.standby_cases import a_pair, terms
 
 CASES = {
     "far from the deadline": (a_pair(rate=0.1), terms(deadline=400)),
-    "waits": (a_pair(), terms(wait=2.0)),
-    "an estimate that may be wrong": (a_pair(sigma=0.15), terms(wait=1.0)),
-    "a standby slower than spot": (a_pair(work=30, standby_work=45), terms(deadline=56, wait=2.0)),
+    "waits": (a_pair(wait=2.0), terms()),
+    "an estimate that may be wrong": (a_pair(sigma=0.15, wait=1.0), terms()),
+    "a standby slower than spot": (a_pair(work=30, standby_work=45, wait=2.0), terms(deadline=56)),
     "a standby four times as fast": (a_pair(work=80, standby_work=20, rate=0.01, write=0.01), terms(deadline=50)),
 }
 
@@ -52,7 +52,7 @@ def blocks(pair: Pairs, asked: StandbyTerms) -> tuple[np.ndarray[tuple[int, ...]
         growth=runs.growth[0, 0],
     )
     ends = ends_of_blocks(flat)
-    return ends[0], merged(ends, flat, float(pair.rate[0]), asked)[0]
+    return ends[0], merged(ends, flat, Hazard.of(pair, asked))[0]
 
 
 def test_a_run_with_slack_to_spare_is_a_single_block() -> None:

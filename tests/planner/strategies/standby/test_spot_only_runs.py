@@ -12,8 +12,8 @@ from tests.planner.strategies.standby.standby_cases import a_pair, terms
 FAR = {
     "few preemptions": (a_pair(rate=0.05), terms(deadline=400)),
     "many preemptions": (a_pair(rate=2.0, write=0.01), terms(deadline=600)),
-    "waits": (a_pair(), terms(deadline=900, wait=3.0)),
-    "an estimate that may be wrong": (a_pair(sigma=0.3), terms(deadline=1500, wait=1.0)),
+    "waits": (a_pair(wait=3.0), terms(deadline=900)),
+    "an estimate that may be wrong": (a_pair(sigma=0.3, wait=1.0), terms(deadline=1500)),
     "a single segment": (a_pair(work=0.4, standby_work=0.2, rate=0.01, write=0.1), terms(deadline=50)),
 }
 
@@ -38,10 +38,10 @@ def test_a_run_far_from_its_deadline_costs_the_same_without_a_look_at_its_slack(
 def test_calls_are_ruled_out_only_where_the_whole_distribution_has_none(
     sigma: float, standby_work: float, wait: float
 ) -> None:
-    pair = a_pair(sigma=sigma, standby_work=standby_work)
+    pair = a_pair(sigma=sigma, standby_work=standby_work, wait=wait)
     tried, decided = intervals(pair)[0].tolist(), []
     for deadline in (80.0, 120.0, 180.0, 300.0, 500.0, 900.0):
-        asked = terms(deadline=deadline, wait=wait)
+        asked = terms(deadline=deadline)
         decided.append(never_called(pair, asked, tried))
         if decided[-1]:
             assert all(

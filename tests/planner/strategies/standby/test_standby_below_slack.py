@@ -12,7 +12,7 @@ from tests.planner.strategies.standby.standby_cases import some_offers, terms
 @pytest.mark.slow(reason="3 cases")
 @pytest.mark.parametrize("seed", range(6))
 def test_a_pair_is_too_dear_where_its_whole_price_is_and_else_comes_to_that(seed: int) -> None:
-    offered, asked = some_offers(seed, 3, 3), terms(deadline=20.0 + 8 * seed, wait=float(seed % 2))
+    offered, asked = some_offers(seed, 3, 3, wait=float(seed % 2)), terms(deadline=20.0 + 8 * seed)
     spot, standby = np.nonzero(offered.allowed)
     pairs = offered.pairs(spot, standby)
     outcome = outcomes(pairs, asked)
@@ -33,7 +33,7 @@ def test_a_pair_is_too_dear_where_its_whole_price_is_and_else_comes_to_that(seed
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_pair_comes_to_less_at_an_interval_than_its_bound_there(seed: int) -> None:
-    offered, asked = some_offers(seed, 2, 2), terms(deadline=60.0, confidence=0.3, wait=1.0)
+    offered, asked = some_offers(seed, 2, 2, wait=1.0), terms(deadline=60.0, confidence=0.3)
     pairs, close = offered.pairs(np.array([0, 0, 1]), np.array([0, 1, 1])), 0
     for i in range(len(pairs)):
         pair = pairs.take(np.array([i]))

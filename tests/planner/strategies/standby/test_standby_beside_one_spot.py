@@ -20,7 +20,7 @@ def beside_one(offered: Offered, spot: int) -> Pairs:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("deadline", [30.0, 60.0, 5000.0])
 def test_a_standby_costs_the_same_by_itself_as_among_others_of_its_spot(seed: int, deadline: float) -> None:
-    pairs, asked = beside_one(some_offers(seed, 3, 6), seed % 3), terms(deadline=deadline, confidence=0.3, wait=1.0)
+    pairs, asked = beside_one(some_offers(seed, 3, 6, wait=1.0), seed % 3), terms(deadline=deadline, confidence=0.3)
     # One estimate that is surely in time beside others that may be late.
     pairs = replace(pairs, standby_log_sigma=pairs.standby_log_sigma * np.linspace(0.1, 2.0, len(pairs)))
     for priced in (outcomes, finely):

@@ -20,16 +20,16 @@ CASES = {
         terms(deadline=4),
     ),
     "a standby four times as fast, many failures": (
-        a_pair(work=8, standby_work=2, rate=1.5, write=0.01),
-        terms(deadline=5, wait=1.0),
+        a_pair(work=8, standby_work=2, rate=1.5, write=0.01, wait=1.0),
+        terms(deadline=5),
     ),
     "called after one of many segments": (
-        a_pair(work=30, standby_work=10, rate=3.0, write=1e-4),
-        terms(deadline=16, wait=1.7),
+        a_pair(work=30, standby_work=10, rate=3.0, write=1e-4, wait=1.7),
+        terms(deadline=16),
     ),
     "a standby half as fast, long waits": (
-        a_pair(work=30, standby_work=60, rate=0.2, write=0.002),
-        terms(deadline=64, wait=1.7),
+        a_pair(work=30, standby_work=60, rate=0.2, write=0.002, wait=1.7),
+        terms(deadline=64),
     ),
     "a single segment": (a_pair(work=0.4, standby_work=0.2, rate=0.3, write=0.1), terms(deadline=2)),
 }
@@ -60,7 +60,7 @@ def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
     """Nobody fails here, so whoever calls the standby has paid all hours until then, however long a restart is."""
     pair = a_pair(work=8, standby_work=2, rate=1e-6, write=0.01)
     brief, long = (
-        StandbyTerms(deadline_hours=4, confidence=0.9, setup_hours=0.25, restart_hours=restart, wait_hours=0)
+        StandbyTerms(deadline_hours=4, confidence=0.9, setup_hours=0.25, restart_hours=restart)
         for restart in (0.01, 0.5)
     )
     interval = 0.1

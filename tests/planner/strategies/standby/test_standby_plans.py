@@ -18,7 +18,6 @@ from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.model.job import Constraints, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned, StandbyChoice
-from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.plan_document import answer_body
@@ -30,8 +29,9 @@ from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
+from tests.planner.spot_settings import replaced_at_once
 
-SETTINGS = PlannerSettings(spot_wait_hours=1.0, least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(spot_wait_hours=1.0, least_saving_of_a_move_percent=0.0)
 SEEDS = range(16)
 
 
@@ -111,6 +111,7 @@ def pair_of(candidates: Candidates, k: int, m: int) -> Pairs | None:
         work_hours=rows.hours_with_goodput[int(table.row[k])] * one,
         log_sigma=rows.log_sigma[int(table.row[k])] * one,
         rate=table.cluster_rate[k] * one,
+        wait_hours=1.0 * one,
         checkpoint_hours=gb / settings.checkpoint_gbs / 3600 / nodes[0] * one,
         usd_per_hour=nodes[0] * offers[0].usd_micros_per_hour / 1e6 * one,
         storage_usd_per_hour=storage[regions[0]] * one,
@@ -136,7 +137,6 @@ def terms_of(job: TrainingJob) -> StandbyTerms:
         confidence=job.confidence,
         setup_hours=SETTINGS.setup_hours,
         restart_hours=SETTINGS.restart_hours,
-        wait_hours=SETTINGS.spot_wait_hours,
     )
 
 

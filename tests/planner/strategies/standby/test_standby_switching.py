@@ -27,12 +27,12 @@ from tests.planner.strategies.standby.standby_cases import (
 
 RUNS = 4000
 CASES = {
-    "waits": (a_pair(), terms(wait=2.0)),
-    "an estimate that may be wrong": (a_pair(sigma=0.15), terms(wait=1.0)),
-    "a standby slower than spot": (a_pair(work=30, standby_work=45), terms(deadline=56, wait=2.0)),
+    "waits": (a_pair(wait=2.0), terms()),
+    "an estimate that may be wrong": (a_pair(sigma=0.15, wait=1.0), terms()),
+    "a standby slower than spot": (a_pair(work=30, standby_work=45, wait=2.0), terms(deadline=56)),
     "hardly any slack": (a_pair(standby_work=40), terms(deadline=44)),
-    "a standby twice as fast": (a_pair(work=55, standby_work=30, rate=0.1), terms(wait=2.0)),
-    "long checkpoints": (a_pair(work=6, standby_work=5, rate=0.2, write=0.3), terms(deadline=9, wait=1.0)),
+    "a standby twice as fast": (a_pair(work=55, standby_work=30, rate=0.1, wait=2.0), terms()),
+    "long checkpoints": (a_pair(work=6, standby_work=5, rate=0.2, write=0.3, wait=1.0), terms(deadline=9)),
 }
 
 
@@ -96,8 +96,7 @@ def test_with_time_to_spare_the_cost_is_that_of_spot_alone() -> None:
 
 
 def test_waits_make_a_run_slower_and_no_dearer() -> None:
-    pair = a_pair(rate=0.1)
-    runs = [standby_run(pair, terms(deadline=900, wait=wait), 0.5) for wait in (0.0, 3.0)]
+    runs = [standby_run(a_pair(rate=0.1, wait=wait), terms(deadline=900), 0.5) for wait in (0.0, 3.0)]
     assert runs[1].usd == pytest.approx(runs[0].usd, rel=1e-6)
     # 1 + lambda v, on the hours after set-up.
     assert runs[1].hours - 0.25 == pytest.approx((runs[0].hours - 0.25) * (1 + 0.1 * 3.0), rel=1e-3)
@@ -119,7 +118,7 @@ def test_the_probability_of_being_in_time_is_that_of_the_standby() -> None:
 @given(st.floats(0.05, 4.0), st.floats(0.005, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 5.0))
 @settings(max_examples=60, deadline=None)
 def test_segments_cost_what_daly_says(length: float, rate: float, restart: float, wait: float) -> None:
-    losses = segment_losses(np.array([length]), np.array([rate]), restart, wait)
+    losses = segment_losses(np.array([length]), np.array([rate]), restart, np.array([wait]))
     paid = math.exp(rate * restart) * math.expm1(rate * length) / rate
     assert float(losses.paid_hours[0]) == pytest.approx(paid, rel=1e-6)
     assert length + float(losses.mean_hours[0]) == pytest.approx(paid * (1 + rate * wait), rel=1e-6)
@@ -127,7 +126,7 @@ def test_segments_cost_what_daly_says(length: float, rate: float, restart: float
 
 
 def test_the_chance_of_staying_within_the_slack_grows_with_it_from_none_to_all() -> None:
-    losses = segment_losses(np.array([0.7]), np.array([0.3]), 0.25, 1.0)
+    losses = segment_losses(np.array([0.7]), np.array([0.3]), 0.25, np.array([1.0]))
     chance = chance_within(losses, np.array([40.0]), np.linspace(-1, 200, 400))
     assert chance[0] == 0
     assert (np.diff(chance) >= -1e-12).all()
@@ -153,9 +152,9 @@ def every_pair(offered: Offered, asked: StandbyTerms) -> tuple[Pairs, Floats]:
 @pytest.mark.slow(reason="10 cases")
 @pytest.mark.parametrize("seed", range(10))
 def test_the_search_finds_what_pricing_every_pair_exactly_finds(seed: int) -> None:
-    offered = some_offers(seed, 4, 4)
     rng = np.random.default_rng(seed)
-    asked = terms(deadline=float(rng.uniform(20, 60)), wait=float(rng.choice([0.0, 2.0])))
+    asked = terms(deadline=float(rng.uniform(20, 60)))
+    offered = some_offers(seed, 4, 4, wait=float(rng.choice([0.0, 2.0])))
     pairs, least = every_pair(offered, asked)
     search = cheapest_pair(offered, asked)
     if np.isinf(least).all():
@@ -175,7 +174,7 @@ def test_the_search_finds_what_pricing_every_pair_exactly_finds(seed: int) -> No
 @pytest.mark.parametrize("seed", range(16))
 def test_blocks_of_standbys_hide_no_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Standbys of several spreads, whose blocks are taken apart in three steps, beside a search without blocks."""
-    offered, asked = some_offers(seed, 6, 90), terms(deadline=float(20 + 3 * seed), wait=float(seed % 2))
+    offered, asked = some_offers(seed, 6, 90, wait=float(seed % 2)), terms(deadline=float(20 + 3 * seed))
     spreads = np.array([0.05, 0.15, 0.3])[np.random.default_rng(seed).integers(0, 3, 90)]
     offered = replace(offered, standbys=replace(offered.standbys, log_sigma=spreads))
     most_usd = float(np.random.default_rng(seed).uniform(100, 400))

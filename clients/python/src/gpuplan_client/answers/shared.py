@@ -213,6 +213,8 @@ class Phase(Machines):
     expected_preemptions: float
     modelled: list[str]
     """Which figures of the offer are modelled and not observed."""
+    preemption_wait_hours: NotRequired[float]
+    """Unpaid hours without machines after a preemption. Absent where there is none, and from plans of older releases."""
     learned: NotRequired[PhaseLearned]
     """What past runs changed about the estimate."""
     run_limit: NotRequired[PhaseLimit]
