@@ -26,7 +26,7 @@ def planned(folder: Path, job: dict[str, Any], capsys: pytest.CaptureFixture[str
 @pytest.fixture(autouse=True)
 def nothing_stored(own_store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     as_observed = tmp_path / "as-observed.yaml"
-    as_observed.write_text("prices: as-observed\n")
+    as_observed.write_text("prices: as-observed\nspot_wait_hours: 0\nnode_loss_exponent: 1\n")
     monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
     monkeypatch.setenv("GPUPLAN_SETTINGS", str(as_observed))
 

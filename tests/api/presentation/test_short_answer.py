@@ -107,7 +107,7 @@ def place_of(provider: str, region: str) -> str:
     return f"{provider} {'(place not stated)' if region == 'unknown' else region}"
 
 
-def says_the_plan(text: str, plan: Plan) -> None:
+def says_the_plan(text: str, plan: Plan, *, is_full: bool) -> None:
     for phase in plan.phases:
         assert f"x {phase.instance_type}" in text or phase.instance_type in text
         assert place_of(phase.provider, phase.region) in text
@@ -136,8 +136,9 @@ def says_the_plan(text: str, plan: Plan) -> None:
             == (choice.nodes, choice.instance_type, choice.provider, choice.region, choice.price_kind)
         ]
         assert (f"{choice.zone}{rest}" if len(alike) > 1 and choice.zone else f"{place}{rest}") in text
-    for action in (plan.actions or ())[:MOST_ACTIONS]:
-        assert words(action) in text
+    # An answer that fills the screen leaves out actions, the last first.
+    said = [words(action) in text for action in (plan.actions or ())[:MOST_ACTIONS]]
+    assert all(said[:1] if is_full else said)
     assert text.count("days old") <= 1
 
 
@@ -174,9 +175,9 @@ def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services
     assert accelerators()[answer.plan.phases[0].accelerator].stack != "cuda"
     assert accelerators()[alternatives["on NVIDIA"].accelerator].vendor == "NVIDIA"
     assert price_kinds()[alternatives["on demand"].price_kind].is_plain
-    assert alternatives["no standby"].cost_usd == min(
-        alternative.cost_usd for alternative in answer.plan.alternatives if alternative.meets_deadline
-    )
+    alone = alternatives.get("no standby")
+    in_time = [alternative.cost_usd for alternative in answer.plan.alternatives if alternative.meets_deadline]
+    assert alone is None or alone.cost_usd == min(in_time)
     assert all(alternative.meets_deadline and alternative.meets_budget for alternative in alternatives.values())
 
 
