@@ -81,7 +81,7 @@ def near_its_deadline(seed: int) -> tuple[TrainingJob, Columns, dict[str, Any]]:
     return job, columns, answer_of(job, columns, capacity=live)
 
 
-@pytest.mark.parametrize("seed", [71, 136, 170, 222])
+@pytest.mark.parametrize("seed", [71, 136, 222])
 def test_verification_replays_the_order_that_is_expected_to_cost_least(seed: int) -> None:
     """Where the cheapest machines are unlikely and time is short, others come first; the plan stays the cheapest."""
     job, columns, answered = near_its_deadline(seed)
