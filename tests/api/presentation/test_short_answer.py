@@ -98,7 +98,7 @@ def test_a_short_answer_fits_a_screen_and_has_the_figures_of_the_json(gpuplan: S
     assert lines[-1] == REST
     assert read_answer(wire(answer)) == answer
     if isinstance(answer, PlannedAnswer):
-        says_the_plan(words(text), answer.plan, is_full=len(lines) >= SHORT_LINES - 1)
+        says_the_plan(words(text), answer.plan, is_full=len(lines) >= SHORT_LINES - 2)
     else:
         says_the_way_out(words(text), answer)
 
