@@ -173,6 +173,8 @@ def options_of(words: list[str]) -> None:
     while hasattr(command, "commands"):
         if words[0] == "--help":
             return
+        if words[0].startswith("-") and command.invoke_without_command:
+            break
         assert words[0] in command.commands, f"gpuplan has no command {words[0]!r}"
         command, words = command.commands[words[0]], words[1:]
     if "--help" not in words:

@@ -77,10 +77,11 @@ def test_the_table_scrolls_to_its_last_row_and_holds_few_of_them(visit: Visits) 
     # The head stays where it is, and what the service refuses can be asked for again.
     page.route("**/catalogue/rows*", lambda route: route.fulfill(status=404))
     page.keyboard.press("End")
-    page.wait_for_selector("text=These rows could not be loaded.")
+    last_rows = page.locator("table.lines tbody").last
+    last_rows.locator("text=These rows could not be loaded.").wait_for()
     assert page.is_visible("thead >> text=per PFLOP-h")
     page.unroute_all()
-    page.locator("button:text('Try again')").last.click()
+    last_rows.locator("button:text('Try again')").click()
     page.wait_for_selector(f"tr[aria-rowindex='{total + 1}']")
 
 

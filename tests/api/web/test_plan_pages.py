@@ -311,7 +311,7 @@ def test_a_tpu_slice_is_handed_to_kubernetes_with_the_readers_image(client: http
     without = client.get(f"{plan}/export", params={"to": "kubernetes:1"})
     assert without.status_code == 422
     assert 'id="error-export-image"' in without.text
-    for to in ("kubernetes", "jobset", "dstack"):
+    for to in ("kubernetes", "jobset"):
         answer = client.get(f"{plan}/export", params={"to": f"{to}:1", "image": "a/b:1"}, follow_redirects=True)
         assert answer.status_code == 200
         assert "a/b:1" in answer.text
