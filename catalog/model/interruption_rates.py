@@ -26,7 +26,9 @@ out over a run: a zone that is short now is short again soon. `WAIT_LOG_SPREAD` 
 of the hours, per share of them that is waiting. It is fitted to replays of 4, 24 and 48 h of work that stay in one zone of
 the single-node traces, at the rate above and the typical wait of one zone in `spot_waits.csv`
 (`python -m tools.fitting.spot_waits`): 7.0 from all days, 10 and 5.5 from the earlier and the later half of every trace. The
-spread carries the long waits, so the wait beside it is half of the mean.
+spread carries the long waits, so the wait beside it is half of the mean. About a tenth of the hours of those runs is
+waiting. Where more is, the spread stays at `MOST_WAIT_LOG_SPREAD`, an assumption: in proportion, one run in twenty with a
+share of 0.4 would take a hundred times as long as the others.
 """
 
 import math
@@ -39,6 +41,7 @@ TRACE_SHORT_HOURS = 118.6 + 36.8 + 123.0
 TRACE_WAIT_HOURS = round(TRACE_SHORT_HOURS / TRACE_LOSSES, 2)
 #: How waits differ between zones and weeks (see the module docstring).
 WAIT_LOG_SPREAD = 7.0
+MOST_WAIT_LOG_SPREAD = 1.0
 DEFAULT_INTERRUPTIONS_PER_HOUR = round(TRACE_LOSSES / TRACE_NODE_HOURS, 4)
 #: Middle of each published band; the open band above 20 % continues with the same step.
 BAND_MIDDLE = {"<5%": 0.025, "5-10%": 0.075, "10-15%": 0.125, "15-20%": 0.175, ">20%": 0.25}

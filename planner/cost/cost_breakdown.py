@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.cost.billing_rounding import expected_billed, mean_factor, whole_steps
-from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted, wait_log_spread
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
 from gpuplan.planner.model.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -212,12 +212,10 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
             run.cluster_rate[hit],
             wait_hours=run.wait_hours[hit],
         )
-        run_hours, sigma = run_hours.copy(), sigma.copy()
+        run_hours, sigma, paid_sigma = run_hours.copy(), sigma.copy(), sigma.copy()
         run_hours[hit], waiting[hit] = ran.run_hours, ran.waiting_hours
+        paid_sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.paid_log_variance)
         sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.log_variance)
-        paid_sigma = sigma.copy()
-        between_zones = wait_log_spread(run.cluster_rate[hit], run.wait_hours[hit])
-        paid_sigma[hit] = np.sqrt(np.maximum(sigma[hit] ** 2 - between_zones**2, 0.0))
     fixed_hours = settings.setup_hours + run.beside_hours
     if run.takeover is not None:
         fixed_hours = fixed_hours - run.takeover.ready_hours

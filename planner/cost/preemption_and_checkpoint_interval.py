@@ -8,7 +8,8 @@ takes d hours. Every failure costs the work since the last checkpoint and R hour
 
 The formula is within 0.05 % of Monte Carlo at the rates of spot offers. E[T] hours are paid. If a machine comes back
 after an unpaid wait of v hours on average, the wall time is (1 + lambda v) E[T]. Mean waits differ between zones and weeks,
-which no run averages out: that spreads ln T by `WAIT_LOG_SPREAD` x the share of waiting, lambda v / (1 + lambda v).
+which no run averages out: that spreads ln T by `WAIT_LOG_SPREAD` x the share of waiting, lambda v / (1 + lambda v), and by
+`MOST_WAIT_LOG_SPREAD` at most.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 
 Floats = NDArray[np.float64]
 
@@ -87,20 +88,23 @@ def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: Float
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interrupted:
-    """Paid hours, unpaid hours of waiting, and the variance of the logarithm of their sum; one element per run.
+    """Paid hours, unpaid hours of waiting, and the variance of the logarithm of their sum and of the paid ones, per run.
 
     The variance is ln(1 + c^2), where c is the coefficient of variation (0 for runs that never end), and the square of
-    `wait_log_spread`.
+    `wait_log_spread`; that of paid hours has no part of the waits.
     """
 
     run_hours: Floats
     waiting_hours: Floats
     log_variance: Floats
+    paid_log_variance: Floats
 
 
-def wait_log_spread(rate: Floats, wait_hours: Floats, *, per_share: float = WAIT_LOG_SPREAD) -> Floats:
-    """Log-spread of wall hours between zones and weeks: `per_share` times the share of the hours that is waiting."""
-    return np.asarray(per_share * rate * wait_hours / (1.0 + rate * wait_hours))
+def wait_log_spread(
+    rate: Floats, wait_hours: Floats, *, per_share: float = WAIT_LOG_SPREAD, most: float = MOST_WAIT_LOG_SPREAD
+) -> Floats:
+    """Log-spread of wall hours between zones and weeks: `per_share` times the share that is waiting, `most` at most."""
+    return np.asarray(np.minimum(per_share * rate * wait_hours / (1.0 + rate * wait_hours), most))
 
 
 def interrupted(
@@ -110,9 +114,20 @@ def interrupted(
     interval = checkpoint_interval(work_hours, checkpoint_hours, rate)
     run_hours = _hit_hours(work_hours, interval, checkpoint_hours, restart_hours, rate)
     waiting = waiting_hours(run_hours, rate, wait_hours)
-    variance = rate * run_hours * _loss_squared(interval + checkpoint_hours, restart_hours, wait_hours)
-    wall_hours = run_hours + waiting
+    exposed_hours, losses = interval + checkpoint_hours, rate * run_hours
+    in_zone = _log_variance(losses * _loss_squared(exposed_hours, restart_hours, wait_hours), run_hours + waiting)
+    return Interrupted(
+        run_hours=run_hours,
+        waiting_hours=waiting,
+        log_variance=in_zone + wait_log_spread(rate, wait_hours) ** 2,
+        paid_log_variance=_log_variance(
+            losses * _loss_squared(exposed_hours, restart_hours, np.zeros_like(wait_hours)), run_hours
+        ),
+    )
+
+
+def _log_variance(variance: Floats, hours: Floats) -> Floats:
+    """The variance of the logarithm of lognormal hours with this variance and mean; 0 for runs that never end."""
     with np.errstate(invalid="ignore"):
-        variation = np.where(np.isfinite(wall_hours), np.sqrt(variance) / wall_hours, 0.0)
-    log_variance = np.log1p(variation**2) + wait_log_spread(rate, wait_hours) ** 2
-    return Interrupted(run_hours=run_hours, waiting_hours=waiting, log_variance=log_variance)
+        variation = np.where(np.isfinite(hours), np.sqrt(variance) / hours, 0.0)
+    return np.asarray(np.log1p(variation**2))

@@ -9,6 +9,7 @@ storage  = USD per hour of the place x hours        egress = once
 import math
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -142,14 +143,14 @@ class Rates:
         ends = np.flatnonzero(expected <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS))
         up, run, fixed, log_sigma = up[ends], run[ends], fixed[ends], log_sigma[ends]
         rate, wait = rate[ends], wait[ends]
-        sigma = log_sigma
+        sigma = paid_sigma = log_sigma
         if offer_group.rate:
-            restart = settings.restart_hours
-            sigma = spread(up, work[ends], write[ends], restart, rate, log_sigma=log_sigma, wait=wait)
+            of_run = partial(spread, up, work[ends], write[ends], settings.restart_hours, rate, log_sigma=log_sigma)
+            sigma, paid_sigma = of_run(wait=wait), of_run(wait=np.zeros(len(ends)))
         with np.errstate(over="ignore"):
             confident, p95 = fixed + run * np.exp(self._z * sigma), fixed + run * np.exp(self._z95 * sigma)
         paid = 1 / (1 + rate * wait)
-        clocks = Clocks(run, sigma, expected[ends], fixed + run, confident, p95, paid, fixed, log_sigma)
+        clocks = Clocks(run, sigma, expected[ends], fixed + run, confident, p95, paid, fixed, log_sigma, paid_sigma)
         finite = np.isfinite(confident)
         return ends[finite], clocks.take(finite)
 

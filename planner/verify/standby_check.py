@@ -10,7 +10,7 @@ import math
 from datetime import timedelta
 from typing import NamedTuple
 
-from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.catalog.model.price_kinds import PriceKind
 from gpuplan.planner.verify.billed_hours import mean_of
 from gpuplan.planner.verify.cost_parts import cost_parts
@@ -208,8 +208,8 @@ def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
     """The parameters of the pair from the snapshot and the estimates."""
     rates, k, m = context.rates, spot.named, standby.named
     preempted, wait = rates.preempted_cluster(k.offer_group, k.nodes)
-    # Between zones the hours spread like the estimate, in proportion to the part that is waiting.
-    between_zones = WAIT_LOG_SPREAD * preempted * wait / (1 + preempted * wait)
+    # Between zones the hours spread like the estimate, in proportion to the part that is waiting, up to a limit.
+    between_zones = min(WAIT_LOG_SPREAD * preempted * wait / (1 + preempted * wait), MOST_WAIT_LOG_SPREAD)
     usd, hours = rates.moving(k.offer_group.place, m.offer_group.place)
     return Pair(
         work_hours=spot.row.hours_with_goodput,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.planner.verify.billed_hours import mean_of, means_of
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Clock(NamedTuple):
     requested confidence, and at 95 %.
 
     `sigma` is the spread of ln(run) and `log_sigma` that of the estimate, so the mean of `run` is e^(log_sigma^2 / 2)
-    times it. `paid` is the share of `run` that is not spent waiting for machines. `fixed` are the hours outside the
+    times it. `paid` is the share of `run` that is not spent waiting for machines, and `paid_sigma` its spread. `fixed` are the hours outside the
     work: set-up, and the checkpoint that is handed over.
     """
 
@@ -51,16 +51,12 @@ class Clock(NamedTuple):
     paid: float
     fixed: float
     log_sigma: float
+    paid_sigma: float
 
     @property
     def up(self) -> float:
         """Expected hours in which machines are up, without the fixed ones."""
         return mean_of(self.run, self.log_sigma) * self.paid
-
-    @property
-    def paid_sigma(self) -> float:
-        """The spread of ln(paid hours of `run`): without what waits differ between zones."""
-        return math.sqrt(max(self.sigma**2 - (WAIT_LOG_SPREAD * (1 - self.paid)) ** 2, 0.0))
 
     def equally_likely(self) -> list[float]:
         """Busy hours at equally likely errors of the estimate."""
@@ -79,16 +75,12 @@ class Clocks(NamedTuple):
     paid: Floats
     fixed: Floats
     log_sigma: Floats
+    paid_sigma: Floats
 
     @property
     def up(self) -> Floats:
         """Expected hours in which machines are up, without the fixed ones."""
         return means_of(self.run, self.log_sigma) * self.paid
-
-    @property
-    def paid_sigma(self) -> Floats:
-        """The spread of ln(paid hours of `run`): without what waits differ between zones."""
-        return np.sqrt(np.maximum(self.sigma**2 - (WAIT_LOG_SPREAD * (1 - self.paid)) ** 2, 0.0))
 
     def at(self, index: int) -> Clock:
         """The clock at this index."""
@@ -128,12 +120,12 @@ def spread(
 ) -> Floats:
     """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure.
 
-    Between zones and weeks the logarithm spreads in proportion to the part of the hours that is waiting.
+    Between zones and weeks the logarithm spreads in proportion to the part of the hours that is waiting, up to a limit.
     """
     step = interval_hours(work, checkpoint, rate) + checkpoint
     squared = restart * restart + restart * step + step * step / 3.0 + 2 * wait * (restart + step / 2 + wait)
     mean = run * (1 + rate * wait)
-    between_zones = WAIT_LOG_SPREAD * (1 - run / mean)
+    between_zones = np.minimum(WAIT_LOG_SPREAD * (1 - run / mean), MOST_WAIT_LOG_SPREAD)
     chance = np.log1p(rate * run * squared / (mean * mean))
     return np.sqrt(log_sigma * log_sigma + chance + between_zones * between_zones)
 

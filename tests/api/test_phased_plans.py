@@ -27,7 +27,7 @@ JOB = {
 def gpuplan(tmp_path_factory: pytest.TempPathFactory) -> Services:
     folder: Path = tmp_path_factory.mktemp("phases")
     settings = folder / "settings.yaml"
-    settings.write_text("least_saving_of_a_move_percent: 0\n")
+    settings.write_text("least_saving_of_a_move_percent: 0\nspot_wait_hours: 0\nnode_loss_exponent: 1\n")
     return open_services(Environment(database_url=f"sqlite:///{folder / 'gpuplan.sqlite3'}", settings=settings))
 
 

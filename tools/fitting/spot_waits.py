@@ -61,7 +61,7 @@ class Attempts:
             np.array([self.work_hours]), np.array([WRITE_HOURS]), SETTINGS.restart_hours, rate, wait_hours=wait
         )
         known = float(wait_log_spread(rate, wait)[0])
-        asked = float(wait_log_spread(rate, wait, per_share=per_share)[0])
+        asked = float(wait_log_spread(rate, wait, per_share=per_share, most=math.inf)[0])
         sigma = math.sqrt(float(ran.log_variance[0]) - known**2 + asked**2)
         room = (self.deadline_hours - SETTINGS.setup_hours) / float(ran.run_hours[0] + ran.waiting_hours[0])
         return NormalDist().cdf(math.log(room) / sigma)

@@ -13,7 +13,6 @@ adopted_plans = sa.Table(
     sa.Column("ends_at", UtcMicros, nullable=False),
     sa.Column("adopted_at", UtcMicros, nullable=False),
     text("adopted_by"),
-    sa.ForeignKeyConstraint(["plan_id"], ["plans.id"]),
 )
 
 #: A team's budget for each month, in micro-dollars.

@@ -10,6 +10,7 @@ import pytest
 from gpuplan.catalog.model.capacity_prior import OLD
 from gpuplan.catalog.model.interruption_rates import (
     DEFAULT_INTERRUPTIONS_PER_HOUR,
+    MOST_WAIT_LOG_SPREAD,
     WAIT_LOG_SPREAD,
 )
 from gpuplan.catalog.model.spot_waits import spot_waits
@@ -60,7 +61,7 @@ def test_the_spread_is_that_of_a_simulation_with_zones_that_differ() -> None:
     ends = np.array([one_end(interval, draw) for _ in range(3000)])
     mean, deviation = float(ends.mean()), float(ends.std())
     assert float(waiting.hours[0]) - 0.25 == pytest.approx(mean, rel=0.01)
-    between_zones = WAIT_LOG_SPREAD * RATE * 2.0 / (1 + RATE * 2.0)
+    between_zones = min(WAIT_LOG_SPREAD * RATE * 2.0 / (1 + RATE * 2.0), MOST_WAIT_LOG_SPREAD)
     in_zone = math.sqrt(float(waiting.sigma[0]) ** 2 - between_zones**2)
     assert in_zone == pytest.approx(math.sqrt(math.log1p((deviation / mean) ** 2)), rel=0.06)
     settings = replace(replaced_at_once(least_saving_of_a_move_percent=0.0), spot_wait_hours=2.0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.data_tables import data_table
-from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.planner.model.job import Constraints, Preset, Training, TrainingJob
 from gpuplan.planner.verify.configuration_enumeration import node_counts
@@ -131,7 +131,7 @@ def _by_hand(context: Context, offer_group: OfferGroup, nodes: int) -> tuple[flo
         up = work / step * math.exp(rate * restart) * math.expm1(rate * (step + write)) / rate
         run, step = up * (1 + rate * wait), step + write
         squared = restart**2 + restart * step + step**2 / 3 + 2 * wait * (restart + step / 2 + wait)
-        between_zones = WAIT_LOG_SPREAD * rate * wait / (1 + rate * wait)
+        between_zones = min(WAIT_LOG_SPREAD * rate * wait / (1 + rate * wait), MOST_WAIT_LOG_SPREAD)
         sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2) + between_zones**2)
     mean = run * math.exp(row.log_sigma**2 / 2)
     if not SETTINGS.setup_hours + mean <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS):

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,12 +15,11 @@ from gpuplan.planner.verify.phase_pairs import Lines, in_phases, least_in_a_pair
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import context_of
 from tests.planner.small_catalogues import START, random_job
+from tests.planner.spot_settings import replaced_at_once
+from tests.planner.verify import answers
 from tests.planner.verify.answers import (
-    SETTINGS,
     Path,
-    answer_of,
     changed,
-    checked,
     figure,
     names,
     numbers,
@@ -28,6 +28,9 @@ from tests.planner.verify.answers import (
     with_id,
 )
 
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
+answer_of = partial(answers.answer_of, settings=SETTINGS)
+checked = partial(answers.checked, settings=SETTINGS)
 JOB = TrainingJob(
     name="moves",
     workload=Preset(model="gpt2", tokens=2e9),

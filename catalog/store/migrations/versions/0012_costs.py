@@ -16,7 +16,6 @@ def upgrade() -> None:
         sa.Column("ends_at", sa.BigInteger, nullable=False),
         sa.Column("adopted_at", sa.BigInteger, nullable=False),
         sa.Column("adopted_by", sa.Text, nullable=False),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name="fk_adopted_plans_plan_id"),
         sa.PrimaryKeyConstraint("plan_id", name="pk_adopted_plans"),
     )
     op.create_table(

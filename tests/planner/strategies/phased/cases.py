@@ -20,9 +20,10 @@ from gpuplan.planner.strategies.schedule import Schedule, in_phases, on_one_conf
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import DEVICES, OBSERVED, START, random_columns, random_job
+from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.plain import STEPS, Search
 
-SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
+SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
 OWN_AND_BOOKED = ("on_demand", "spot", "capacity_block", "flex_start", "owned")
 
 

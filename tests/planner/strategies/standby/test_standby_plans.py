@@ -10,7 +10,7 @@ import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.egress_rates import egress_tiers
-from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates
@@ -108,7 +108,7 @@ def pair_of(candidates: Candidates, k: int, m: int) -> Pairs | None:
     moving = egress_tiers(*places[0], *places[1]).egress_usd(gb) + data[regions[1]] if far else 0.0
     one, nodes = np.ones(1), [int(table.nodes[i]) for i in (k, m)]
     # Waits of an hour after each preemption differ between zones.
-    between_zones = WAIT_LOG_SPREAD * table.cluster_rate[k] / (1 + table.cluster_rate[k])
+    between_zones = min(WAIT_LOG_SPREAD * table.cluster_rate[k] / (1 + table.cluster_rate[k]), MOST_WAIT_LOG_SPREAD)
     return Pairs(
         spot=np.array([k]),
         work_hours=rows.hours_with_goodput[int(table.row[k])] * one,
