@@ -41,7 +41,7 @@ TRACE_SHORT_HOURS = 118.6 + 36.8 + 123.0
 TRACE_WAIT_HOURS = round(TRACE_SHORT_HOURS / TRACE_LOSSES, 2)
 #: How waits differ between zones and weeks (see the module docstring).
 WAIT_LOG_SPREAD = 7.0
-MOST_WAIT_LOG_SPREAD = 1.0
+MOST_WAIT_LOG_SPREAD = 2.0
 DEFAULT_INTERRUPTIONS_PER_HOUR = round(TRACE_LOSSES / TRACE_NODE_HOURS, 4)
 #: Middle of each published band; the open band above 20 % continues with the same step.
 BAND_MIDDLE = {"<5%": 0.025, "5-10%": 0.075, "10-15%": 0.125, "15-20%": 0.175, ">20%": 0.25}

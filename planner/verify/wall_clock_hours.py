@@ -127,7 +127,7 @@ def spread(
     mean = run * (1 + rate * wait)
     between_zones = np.minimum(WAIT_LOG_SPREAD * (1 - run / mean), MOST_WAIT_LOG_SPREAD)
     chance = np.log1p(rate * run * squared / (mean * mean))
-    return np.sqrt(log_sigma * log_sigma + chance + between_zones * between_zones)
+    return np.asarray(np.sqrt(log_sigma * log_sigma + chance + between_zones * between_zones))
 
 
 def quantile(probability: float) -> float:
