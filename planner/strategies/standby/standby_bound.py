@@ -40,6 +40,8 @@ def _gauss(count: int, within: float) -> Quadrature:
 COARSE, FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
 #: Runs in blocks of segments may come out below the bound by this part, where slack grows within a block.
 BLOCKS_WITHIN = 0.02
+#: Spread up to which sums are as accurate as a `Quadrature` says; the error grows with its square.
+_USUAL_SIGMA = 0.5
 _BISECTIONS = 40
 #: Up to so many numbers, bisection one by one is faster.
 _FEW = 6
@@ -58,8 +60,14 @@ def least(pairs: Pairs, terms: StandbyTerms, quadrature: Quadrature) -> Floats:
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     estimate = cut(largest, quadrature.nodes, quadrature.weights)
     once_usd, work_usd = bound_of(pairs, terms, estimate)
-    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1)) * (1.0 - quadrature.within)
+    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1)) * (1.0 - within(pairs, quadrature))
     return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
+
+
+def within(pairs: Pairs, quadrature: Quadrature) -> Floats:
+    """The part by which sums over the estimate's error may be wrong: more where it spreads wider than `_USUAL_SIGMA`."""
+    wider = np.maximum(pairs.log_sigma, pairs.standby_log_sigma) / _USUAL_SIGMA
+    return np.asarray(np.minimum(quadrature.within * np.maximum(wider, 1.0) ** 2, 1.0))
 
 
 def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Floats:
@@ -68,7 +76,7 @@ def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Float
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     estimate = cut(largest, FINE.nodes, FINE.weights)
     once_usd, work_usd = bound_of(pairs, terms, estimate, interval_hours)
-    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1) * (1.0 - BLOCKS_WITHIN)) * (1.0 - FINE.within)
+    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1) * (1.0 - BLOCKS_WITHIN)) * (1.0 - within(pairs, FINE))
     return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
 
 

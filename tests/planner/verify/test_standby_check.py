@@ -17,14 +17,13 @@ from tests.planner.verify.answers import (
     Path,
     answer_of,
     changed,
-    checked,
     figure,
     names,
     numbers,
     small_columns,
     tampered,
 )
-from tests.planner.verify.test_phases import SPOT_COLUMNS, STANDS_BY, WITH_STANDBY
+from tests.planner.verify.test_phases import SPOT_COLUMNS, STANDS_BY, WITH_STANDBY, checked
 
 PAIR = Pair(
     work_hours=20.0,
