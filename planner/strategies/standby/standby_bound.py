@@ -65,9 +65,9 @@ def least(pairs: Pairs, terms: StandbyTerms, quadrature: Quadrature) -> Floats:
 
 
 def within(pairs: Pairs, quadrature: Quadrature) -> Floats:
-    """The part by which sums over the estimate's error may be wrong: more where it spreads wider than `_USUAL_SIGMA`."""
-    wider = np.maximum(pairs.log_sigma, pairs.standby_log_sigma) / _USUAL_SIGMA
-    return np.asarray(np.minimum(quadrature.within * np.maximum(wider, 1.0) ** 2, 1.0))
+    """The part by which sums over the estimate's error may be wrong: more where it spreads beyond `_USUAL_SIGMA`."""
+    relative_spread = np.maximum(pairs.log_sigma, pairs.standby_log_sigma) / _USUAL_SIGMA
+    return np.asarray(np.minimum(quadrature.within * np.maximum(relative_spread, 1.0) ** 2, 1.0))
 
 
 def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Floats:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpuplan.planner.model.job import Constraints, DataSource, Preset, TrainingJob
 from gpuplan.planner.verify.standby_replay import Estimated, Pair, Rule, figures, replayed
 from tests.planner.small_catalogues import START
+from tests.planner.verify import answers
 from tests.planner.verify.answers import (
     Path,
     answer_of,
@@ -225,4 +226,4 @@ def test_plans_with_a_standby_are_verified(seed: int) -> None:
     answer = answer_of(job, columns)
     if answer["outcome"] == "planned":
         job = replace(job, deadline_hours=answer["plan"]["hours"]["expected"] * draw.uniform(0.7, 2))
-        assert checked(answer_of(job, columns), job, columns).wrong == ()
+        assert answers.checked(answer_of(job, columns), job, columns).wrong == ()
