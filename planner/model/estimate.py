@@ -50,7 +50,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """A doubt about the hours: they may be `effect_low` to `effect_high` times as many; `state` is what removes it."""
+    """A doubt about the hours: they may be `effect_low` to `effect_high` times as many; `state` is what settles it."""
 
     what: str
     effect_low: float
@@ -59,8 +59,8 @@ class Doubt:
 
     @property
     def sentence(self) -> str:
-        """The doubt in words, with its factors on the hours and what removes it."""
-        return f"{self.what} (hours x {self.effect_low:.2f} to {self.effect_high:.2f}; to remove it: {self.state})"
+        """The doubt in words, with its factors on the hours and what settles it."""
+        return f"{self.what} (hours x {self.effect_low:.2f} to {self.effect_high:.2f}; to settle it: {self.state})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -190,7 +190,7 @@ class Plan:
     credits: Credits | None = field(default=None, metadata=MAY_BE_ABSENT)
     assumptions: tuple[str, ...] = field(metadata=PROSE)
     doubts: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
-    """The largest doubts about the hours of the phase that does most of the work, each with what removes it."""
+    """The largest doubts about the hours of the phase that does most of the work, each with what settles it."""
     warnings: tuple[str, ...] = field(metadata=PROSE)
     actions: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
     """What has to be done before the start."""

@@ -130,9 +130,9 @@ def _band(asked: Asked, estimated: Estimates) -> Doubt:
     spread = math.exp(Z80 * float(estimated.log_sigma[0]))
     runs = measured_runs(chip, task)
     measured = f"{runs:,} measured run{'' if runs == 1 else 's'}" if runs else "no measured run"
-    elsewhere = "" if runs else " elsewhere"
+    of_what = "of the estimate" if runs else "of this class on other chips"
     return Doubt(
-        what=f"{measured} of class {task} on {chip}: 80 of 100 runs of the class{elsewhere} lie within this factor",
+        what=f"{measured} of class {task} on {chip}; the 80 % band {of_what}",
         effect_low=1 / spread,
         effect_high=spread,
         state="gpuplan actuals with a run of your own, or workload kind measured",

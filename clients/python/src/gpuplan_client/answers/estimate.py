@@ -46,7 +46,7 @@ class Band(TypedDict):
 
 
 class Doubt(TypedDict):
-    """A doubt about the hours: they may be `effect_low` to `effect_high` times as many; `state` is what removes it."""
+    """A doubt about the hours: they may be `effect_low` to `effect_high` times as many; `state` is what settles it."""
 
     what: str
     effect_low: float

@@ -169,7 +169,7 @@ class Plan(TypedDict):
     credits: NotRequired[Credits]
     assumptions: list[str]
     doubts: NotRequired[list[str]]
-    """The largest doubts about the hours of the phase that does most of the work, each with what removes it."""
+    """The largest doubts about the hours of the phase that does most of the work, each with what settles it."""
     warnings: list[str]
     actions: NotRequired[list[str]]
     """What has to be done before the start."""
