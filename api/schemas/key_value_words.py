@@ -43,7 +43,10 @@ def example_of(field: WrittenField) -> str:
 WORDS: Mapping[str, WrittenField] = {word_of(field): field for field in _FIELDS}
 #: Words whose values say by themselves what they set; the first that knows a value takes it.
 _BY_VALUE = ("method", "stage", "framework", "precision", "software", "kinds", "objective", "providers")
-_ALSO = {also: word_of(field) for field in _FIELDS for also in (field.name, *field.about.words)} | {"geography": "in"}
+#: Other names of a word, such as the path of its field in a job file (`training.method`).
+_ALSO = {
+    also: word_of(field) for field in _FIELDS for also in (field.name, ".".join(field.path), *field.about.words)
+} | {"geography": "in", ".".join(_GEOGRAPHY): "in"}
 #: Typographic quotes, dashes and spaces from keyboards and chats.
 _PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " ", "\u202f": " "})
 #: A run as people state it; the words of a job may begin with it.
@@ -69,8 +72,8 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> JsonObject:
                 )
             given[field] = f"{given[field]},{text}" if field in given else text
             continue
-        if not sign:
-            models.append(text)
+        if not sign or name.lower() in {"model", ".".join(_MODEL)}:
+            models.append(value if sign else text)
             continue
         known = _ALSO.get(name.lower(), name.lower())
         if known not in WORDS:
@@ -81,7 +84,7 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> JsonObject:
             faults.append(Fault((known,), f"has no value; write {example_of(WORDS[known])}"))
         else:
             given[known] = value
-    if not models:
+    if not any(models):
         what = "say which model the run trained: like=llama-3-8b" if run else f"name a model first: {example}"
         faults.append(Fault(("like",) if run else ("model",), f"is missing; {what}"))
     faults += [_unknown_words(models[1:])] if len(models) > 1 else []

@@ -77,8 +77,10 @@ def test_a_field_of_a_job_with_a_preset_is_a_word_whose_example_is_read(field: W
     spoken = example_of(WORDS[word]).replace('"', "")
     job = parse_job(job_of_words([model, *needed, *adapters, spoken]), now=NOW)
     assert isinstance(job.workload, Preset)
-    by_name = job_of_words([model, *needed, *adapters, f"{name}={spoken.partition('=')[2]}"])
-    assert by_name == job_of_words([model, *needed, *adapters, spoken])
+    value = spoken.partition("=")[2]
+    for same in (name, ".".join(WORDS[word].path)):
+        by_name = job_of_words([f"model={model}", *needed, *adapters, f"{same}={value}"])
+        assert by_name == job_of_words([model, *needed, *adapters, spoken])
 
 
 def test_the_form_of_slack_has_the_fields_that_ask_for_it() -> None:
@@ -122,6 +124,19 @@ def test_words_may_begin_with_a_run_as_people_state_it(
     ],
 )
 def test_a_run_in_words_that_lacks_or_repeats_its_model_is_refused(words: str, message: str) -> None:
+    with pytest.raises(UnusableInput, match=re.escape(message)):
+        job_of_words(words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("tokens=3B model=", "model: is missing; name a model first"),
+        ("llama-3-8b model=gpt2", "'gpt2' follows the model"),
+        ("llama-3-8b nodes=1 constraints.max_nodes=2", "nodes: is given twice"),
+    ],
+)
+def test_a_model_or_field_that_is_given_twice_or_empty_is_refused(words: str, message: str) -> None:
     with pytest.raises(UnusableInput, match=re.escape(message)):
         job_of_words(words.split())
 
