@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
-from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.api.cli.standard_output import console
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -14,7 +14,12 @@ from gpuplan.planner.model.wire import wire
 
 def capacity(
     job: Annotated[
-        str | None, typer.Argument(metavar="[JOB.yaml]", help="Ask about the machines of this job's plan; - for stdin.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[JOB.yaml | MODEL WORD=VALUE ...]",
+            help="Ask about the machines of this job's plan; - for standard input.",
+            show_default=False,
+        ),
     ] = None,
     *,
     machine: Annotated[str | None, typer.Option(help="Ask about this instance type: p5.48xlarge.")] = None,
@@ -36,7 +41,7 @@ def capacity(
     settings: SettingsFile = None,
 ) -> None:
     """Ask the clouds how likely machines are obtained now, and what was not learned."""
-    if (job is None) == (machine is None):
+    if bool(job) == (machine is not None):
         raise UnusableInput.at("machine", message="give a job file or --machine, and not both")
     if refused is not None or obtained:
         if len(region or ()) != 1 or machine is None:
@@ -53,7 +58,7 @@ def capacity(
             machine, nodes=nodes, kind=kind, regions=tuple(region or ()), limit_seconds=limit_seconds
         )
     else:
-        answer = service.of_job(read_job(str(job)), limit_seconds=limit_seconds)
+        answer = service.of_job(stated_job(job), limit_seconds=limit_seconds)
     if as_json:
         print_json(wire(answer))
         return

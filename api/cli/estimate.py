@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
-from gpuplan.api.cli.plan import AsJson, JobFile, SettingsFile
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, JobOrWords, SettingsFile, stated_job
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.model.mig_slices import find_card_or_slice
@@ -16,7 +16,7 @@ from gpuplan.planner.model.wire import wire
 
 
 def estimate(
-    job: JobFile,
+    job: JobOrWords = None,
     *,
     on: Annotated[
         str,
@@ -45,7 +45,7 @@ def estimate(
 
         given["layout"] = parse_layout(layout)
     stated = {name: value for name, value in given.items() if value is not None}
-    document, service = read_job(job), open_gpuplan(settings=settings).estimates
+    document, service = stated_job(job), open_gpuplan(settings=settings).estimates
     configurations = [
         {"accelerator": name.strip(), "gpus": count} | stated for name in on.split(",") for count in _counts(gpus)
     ]

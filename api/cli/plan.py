@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 EXIT_INFEASIBLE = 4
 
-JobFile = Annotated[
-    str, typer.Argument(metavar="JOB.yaml", help="The job file (YAML or JSON), or - for standard input.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 Details = Annotated[
     bool, typer.Option("--details", help="Show the full answer: proof, layouts, alternatives, assumptions, warnings.")
@@ -105,6 +102,11 @@ def plan(
     else:
         _print(answer, details=details or frontier)
     _exit_without_plan(answer.outcome)
+
+
+def stated_job(job: list[str] | None) -> JsonObject:
+    """The job document of a job file, of words, or of another tool's configuration that states a whole job."""
+    return job_document(job or [], None, {}, root=None, online=False)[0]
 
 
 def job_document(

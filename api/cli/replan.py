@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
@@ -13,7 +13,12 @@ from gpuplan.planner.model.wire import wire
 
 def replan(
     job: Annotated[
-        str | None, typer.Argument(metavar="[JOB.yaml]", help="The job file, or - for standard input; or give --plan.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[JOB.yaml | MODEL WORD=VALUE ...]",
+            help="The job file, - for standard input, or a model and words; or give --plan.",
+            show_default=False,
+        ),
     ] = None,
     *,
     done: Annotated[str, typer.Option(metavar="WORK", help="Work done: 0.4, 40%, '120B tokens', '30000 steps'.")] = "0",
@@ -61,8 +66,8 @@ def replan(
     running = _stated({"phase": phase, "saved": saved, "up_hours": up_hours, "rate": rate, "hours": hours})
     running |= {"done": done, "spent_usd": spent, "up": _yes(up)} | ({"on": stated} if stated else {})
     question = _stated({"plan": plan, "since": since, "now": now}) | {"running": running}
-    if job is not None:
-        question["job"] = read_job(job)
+    if job:
+        question["job"] = stated_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
     if as_json:
         print_json(wire(answer))

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
-from gpuplan.api.cli.plan import AsJson, InventoryFile, JobFile, SettingsFile
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
 from gpuplan.api.cli.standard_output import console
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure
@@ -30,7 +30,7 @@ def watch_commands() -> typer.Typer:
 
 
 def add(
-    job: JobFile,
+    job: JobOrWords = None,
     *,
     channel: Annotated[
         list[str],
@@ -47,7 +47,7 @@ def add(
 ) -> None:
     """Plan a job now, and watch it from now on."""
     given: JsonObject = {"cheaper_by_percent": cheaper_by, "name": name}
-    document = {"job": read_job(job), "channels": channel}
+    document = {"job": stated_job(job), "channels": channel}
     document |= {key: value for key, value in given.items() if value is not None}
     answer = open_gpuplan(inventory=inventory, settings=settings).watches.add(document)
     if as_json:

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobFile, SettingsFile
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.wire import wire
 
 
 def why(
-    job: JobFile,
+    job: JobOrWords = None,
     *,
     not_: Annotated[
         str | None,
@@ -29,7 +29,7 @@ def why(
 ) -> None:
     """Explain a plan: why not something else, which requirements bind, and what changing them would do."""
     named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
-    question: JsonObject = {"job": read_job(job), **named}
+    question: JsonObject = {"job": stated_job(job), **named}
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
     if as_json:
         print_json(wire(answer))

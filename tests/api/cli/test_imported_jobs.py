@@ -21,6 +21,13 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def job(tmp_path: Path) -> str:
+    path = tmp_path / "job.yaml"
+    path.write_text("workload: {kind: preset, model: llama-3-8b, tokens: 2B}\n")
+    return str(path)
+
+
 def test_a_configuration_is_planned_and_what_was_understood_is_said(
     config: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +71,26 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
 def test_words_state_a_job_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "llama-3-8b", "tokens=3B", "by=14d"]) == 0
     assert "Cheapest for llama-3-8b" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", ["why", "replan", "capacity", "watch add --channel team", "estimate --on H100 --gpus 8", "methods"]
+)
+def test_words_stand_wherever_a_job_file_may(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, message in (
+        (["llama-3-8b", "by=14d"], "tokens: is missing"),
+        (["llama-3-8b", "tokns=1B"], "did you mean tokens"),
+    ):
+        assert main([*command.split(), *words]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_an_estimate_of_words_is_that_of_the_job_file(job: str, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for given in (["llama-3-8b", "tokens=2B"], [job]):
+        assert main(["estimate", *given, "--on", "H100", "--gpus", "8", "--json"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
 
 
 def test_values_that_say_what_they_set_need_no_word(capsys: pytest.CaptureFixture[str]) -> None:
