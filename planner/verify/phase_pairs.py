@@ -6,8 +6,8 @@ Cost and hours of a share x of the work on configuration k have linear lower bou
 
 which are exact without preemption except for rounding up to billing steps. With preemption, w hours of work take at
 least w e^(r R) (1 + l + sqrt(l (2 + l))) hours, l = r d, under any checkpoint interval (e^y - 1 >= y + y^2 / 2 in
-Daly's equation), and hours at a confidence above one half are at least e^(z s) times that. Moves and windows only
-add.
+Daly's equation), and hours at a confidence above one half are at least e^(z s) times that, s of the estimate and of
+waits between zones. Moves and windows only add.
 
 The least cost under these bounds is a linear programme with two rows, the work and the deadline. At a vertex at most
 two configurations do work, and any other only adds its set-up. So the bound for pairs and single configurations also
@@ -38,7 +38,14 @@ from gpuplan.planner.verify.offer_counts import undominated
 from gpuplan.planner.verify.offer_groups import OfferGroup
 from gpuplan.planner.verify.schedule_check import STEPS, Part, schedule, total_micros
 from gpuplan.planner.verify.verification_context import Context
-from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, Floats, Ints, quantile, wall_hours
+from gpuplan.planner.verify.wall_clock_hours import (
+    NEVER_HOURS,
+    Floats,
+    Ints,
+    between_zones,
+    quantile,
+    wall_hours,
+)
 
 #: The most pairs that are priced exactly, in ascending order of their bounds.
 MOST_PAIRS = 2000
@@ -183,11 +190,12 @@ def lines_of(
     # Cost follows expected hours; time follows quantiles around the estimate.
     expected_work = means_of(work, scaling.log_sigma)
     certain = not offer_group.rate or z >= 0
+    sigma = np.hypot(scaling.log_sigma, between_zones(rate, wait))
     return Lines(
         start_usd=(by_hour + place.storage_per_hour) * settings.setup_hours + compute * term,
         data_usd=np.full(len(nodes), place.egress),
         work_usd=expected_work * (by_hour * growth + place.storage_per_hour * on_clock),
-        work_hours=work * on_clock * np.exp(z * scaling.log_sigma) if certain else np.zeros(len(nodes)),
+        work_hours=work * on_clock * np.exp(z * sigma) if certain else np.zeros(len(nodes)),
         offer_group=np.full(len(nodes), group_number),
         nodes=nodes,
         place=np.full(len(nodes), place_number),

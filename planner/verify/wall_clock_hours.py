@@ -118,16 +118,17 @@ def wall_hours(work: Floats, checkpoint: Floats, restart: float, rate: Floats) -
 def spread(
     run: Floats, work: Floats, checkpoint: Floats, restart: float, rate: Floats, *, log_sigma: Floats, wait: Floats
 ) -> Floats:
-    """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure.
-
-    Between zones and weeks the logarithm spreads in proportion to the part of the hours that is waiting, up to a limit.
-    """
+    """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure."""
     step = interval_hours(work, checkpoint, rate) + checkpoint
     squared = restart * restart + restart * step + step * step / 3.0 + 2 * wait * (restart + step / 2 + wait)
     mean = run * (1 + rate * wait)
-    between_zones = np.minimum(WAIT_LOG_SPREAD * (1 - run / mean), MOST_WAIT_LOG_SPREAD)
     chance = np.log1p(rate * run * squared / (mean * mean))
-    return np.asarray(np.sqrt(log_sigma * log_sigma + chance + between_zones * between_zones))
+    return np.asarray(np.sqrt(log_sigma * log_sigma + chance + between_zones(rate, wait) ** 2))
+
+
+def between_zones(rate: Floats, wait: Floats) -> Floats:
+    """How the logarithm of hours spreads between zones and weeks: by the part of them that is waiting, up to a limit."""
+    return np.minimum(WAIT_LOG_SPREAD * (1 - 1 / (1 + rate * wait)), MOST_WAIT_LOG_SPREAD)
 
 
 def quantile(probability: float) -> float:

@@ -11,7 +11,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from gpuplan.planner.model.job import Constraints, DataSource, Preset, TrainingJob
-from gpuplan.planner.verify.phase_pairs import Lines, in_phases, least_in_a_pair, pair_bounds
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.verify.phase_pairs import Lines, in_phases, least_in_a_pair, lines_of, pair_bounds
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import context_of
 from tests.planner.small_catalogues import START, random_job
@@ -130,6 +131,26 @@ def test_no_plan_that_the_planner_finds_costs_less_than_the_linear_bounds(seed: 
     assert bound is not None
     assert bound.least_usd is not None
     assert bound.least_usd <= float(answer["plan"]["cost_usd"]["expected"]) * (1 + 1e-9) + 1e-6
+
+
+def test_linear_bounds_of_hours_hold_at_every_share_and_count_waits_between_zones() -> None:
+    submitted_plan = SubmittedPlan(
+        part="plan", body=WITH_STANDBY["plan"], job=STANDS_BY, start=START, settings=PlannerSettings()
+    )
+    context = context_of(submitted_plan, SPOT_COLUMNS, ())
+    ratios = []
+    for offer_group, scaling in context.enumeration.runnable(context.open_offer_groups, 2):
+        if not offer_group.rate:
+            continue
+        lines = lines_of(context, offer_group, scaling)
+        for nodes, hours in zip(lines.nodes.tolist(), lines.work_hours.tolist(), strict=True):
+            row = context.estimator.row(offer_group.machine, nodes)
+            for share in (0.01, 0.1, 0.5, 1.0):
+                clock = context.rates.clock(offer_group, nodes, row, share=share)
+                if clock is not None:
+                    ratios.append(hours * share / (clock.confident - clock.fixed))
+    assert max(ratios) <= 1 + 1e-9
+    assert max(ratios) > 0.97, sorted(ratios)[-3:]
 
 
 @given(
