@@ -8,6 +8,7 @@ from fractions import Fraction
 from gpuplan.catalog.model.availability_windows import FreeSpan
 from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.model.spot_waits import spot_waits
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over
 from gpuplan.planner.candidates.configuration_choice import cheapest
@@ -24,6 +25,8 @@ from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.plain import STEPS, Search
 
 SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
+#: Waits of an hour, and nodes that are lost together as often as in the table of waits.
+WAITING = replace(SETTINGS, spot_wait_hours=1.0, node_loss_exponent=spot_waits().loss_node_exponent)
 OWN_AND_BOOKED = ("on_demand", "spot", "capacity_block", "flex_start", "owned")
 
 
@@ -54,16 +57,20 @@ def best_schedule(candidates: Candidates) -> Schedule | None:
     return None if chosen is None else on_one_configuration(candidates, chosen)
 
 
-def rented_case(seed: int) -> tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]:
+def rented_case(
+    seed: int, settings: PlannerSettings = SETTINGS
+) -> tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]:
     """A few offers, few nodes, and a deadline between what the fastest and the cheapest of them take."""
     draw = random.Random(f"rented {seed}")
     columns = random_columns(draw, types=1, offers=draw.choice((4, 6, 8)))
     job = replace(random_job(draw), budget_usd=None)
     job = replace(job, constraints=replace(job.constraints, max_nodes=draw.choice((1, 2, 3)), price_kinds=()))
-    return _tight(draw, job, columns, ()), columns, ()
+    return _tight(draw, job, columns, (), settings), columns, ()
 
 
-def booked_case(seed: int) -> tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]:
+def booked_case(
+    seed: int, settings: PlannerSettings = SETTINGS
+) -> tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]:
     """Kinds that bill whole days or end after some, and an own machine that is free now and then."""
     draw = random.Random(f"booked {seed}")
     columns = random_columns(draw, types=1, offers=draw.choice((2, 3, 4)))
@@ -76,7 +83,7 @@ def booked_case(seed: int) -> tuple[TrainingJob, Columns, tuple[OwnedMachine, ..
     owned = (_rig(draw),) if draw.random() < 0.8 else ()
     job = replace(random_job(draw), budget_usd=None)
     constraints = replace(job.constraints, max_nodes=draw.choice((1, 2)), price_kinds=OWN_AND_BOOKED)
-    return _tight(draw, replace(job, constraints=constraints), columns, owned), columns, owned
+    return _tight(draw, replace(job, constraints=constraints), columns, owned, settings), columns, owned
 
 
 def _rig(draw: random.Random) -> OwnedMachine:
@@ -108,9 +115,15 @@ def _rig(draw: random.Random) -> OwnedMachine:
     )
 
 
-def _tight(draw: random.Random, job: TrainingJob, columns: Columns, owned: tuple[OwnedMachine, ...]) -> TrainingJob:
+def _tight(
+    draw: random.Random,
+    job: TrainingJob,
+    columns: Columns,
+    owned: tuple[OwnedMachine, ...],
+    settings: PlannerSettings,
+) -> TrainingJob:
     """The job with a deadline that the cheapest configuration misses, as far as there is a choice."""
-    search = Search(replace(job, deadline_hours=None), columns, SETTINGS, owned)
+    search = Search(replace(job, deadline_hours=None), columns, settings, owned)
     alone = [search.priced(order, (STEPS,)) for order in search.orders(1)]
     alone = sorted((plan for plan in alone if plan.hours < 1e5), key=lambda plan: plan.hours)
     if not alone:

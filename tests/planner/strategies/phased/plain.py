@@ -13,6 +13,7 @@ from statistics import NormalDist
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -72,7 +73,9 @@ class Search:
     def __init__(
         self, job: TrainingJob, columns: Columns, settings: PlannerSettings, owned: tuple[OwnedMachine, ...] = ()
     ) -> None:
-        self.job, self.settings = job, settings
+        if settings.spot_wait_hours is None:
+            raise ValueError("this search knows only a stated spot_wait_hours")
+        self.job, self.settings, self.wait_hours = job, settings, settings.spot_wait_hours
         self.start: datetime = job.start or START
         self.gb = checkpoint_gb(work_of(job.workload, job.training), job.training)
         self.z = NormalDist().inv_cdf(job.confidence)
@@ -142,7 +145,7 @@ class Search:
                     work_hours=hours,
                     log_sigma=log_sigma,
                     stack=(accelerators()[instance_type.accelerator].stack, precision),
-                    rate=rate * nodes,
+                    rate=rate * nodes**self.settings.node_loss_exponent,
                     usd_per_hour=usd_per_hour,
                     power_usd_per_hour=power,
                     step_hours=terms.billing_step_seconds / 3600,
@@ -159,18 +162,22 @@ class Search:
         settings, work = self.settings, column.work_hours * (steps / STEPS)
         write = self.gb / settings.checkpoint_gbs / 3600 / column.nodes
         fixed = settings.setup_hours + (0.0 if last else write)
-        run, noise = work, 0.0
+        run, wall, variance = work, work, column.log_sigma**2
         if column.rate:
             tau = min(max(math.sqrt(2 * write / column.rate), 1e-9), work)
             if column.rate * (tau + write + settings.restart_hours) > 700:
                 return math.inf, _NEVER
             run = work / tau * math.exp(column.rate * settings.restart_hours)
             run *= math.expm1(column.rate * (tau + write)) / column.rate
-            lost, length = settings.restart_hours, tau + write
-            noise = math.sqrt(column.rate * run * (lost**2 + lost * length + length**2 / 3)) / run
-        sigma = math.sqrt(column.log_sigma**2 + math.log1p(noise**2))
-        confident, late = (fixed + run * math.exp(z * sigma) for z in (self.z, _Z95))
-        hours = fixed + run * math.exp(column.log_sigma**2 / 2)
+            losses, lost, wait = column.rate * run, settings.restart_hours + (tau + write) / 2, self.wait_hours
+            wall = run + losses * wait
+            # Hours lost are uniform, hours waited are exponential: their variances, and the square of their mean.
+            squared = (tau + write) ** 2 / 12 + wait**2 + (lost + wait) ** 2
+            variance += math.log1p(losses * squared / wall**2)
+            variance += min(WAIT_LOG_SPREAD * (wall - run) / wall, MOST_WAIT_LOG_SPREAD) ** 2
+        sigma, mean = math.sqrt(variance), math.exp(column.log_sigma**2 / 2)
+        confident, late = (fixed + wall * math.exp(z * sigma) for z in (self.z, _Z95))
+        hours = fixed + wall * mean
         if hours > column.longest_hours:
             return math.inf, _NEVER
         step, least = (column.term_hours, 0.0) if column.term_hours else (column.step_hours, column.minimum_hours)
@@ -178,8 +185,8 @@ class Search:
         rates = storage_usd_per_gb_month(*column.place)
         stored = rates.block_usd_per_gb_month * self._data_gb(column.place)
         stored += rates.object_usd_per_gb_month * settings.checkpoints_kept * self.gb
-        by_hour = column.nodes * column.power_usd_per_hour + stored / 730.5
-        return column.nodes * billed * column.usd_per_hour + by_hour * hours, (confident, hours, late)
+        power = column.power_usd_per_hour * (fixed + run * mean)
+        return column.nodes * (billed * column.usd_per_hour + power) + stored / 730.5 * hours, (confident, hours, late)
 
     def _data_gb(self, place: tuple[str, str]) -> float:
         data = self.job.data

@@ -16,6 +16,7 @@ from gpuplan.planner.candidates.candidate_set import over
 from gpuplan.planner.candidates.configuration_choice import cheapest
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
 from gpuplan.planner.strategies.phased.migration_costs import moves
@@ -29,15 +30,17 @@ from gpuplan.planner.strategies.phased.phase_pricing import priced
 from gpuplan.planner.strategies.phased.phase_search import search_phases
 from gpuplan.planner.strategies.schedule import Schedule
 from gpuplan.planner.strategies.strategy_choice import limit_micros
-from tests.planner.strategies.phased.cases import SETTINGS, best_schedule, booked_case, found_for, rented_case
+from tests.planner.strategies.phased.cases import SETTINGS, WAITING, best_schedule, booked_case, found_for, rented_case
 from tests.planner.strategies.phased.plain import Column, Plain, Search, neighbours
 
-Case = Callable[[int], tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]]
+Case = Callable[[int, PlannerSettings], tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]]
 #: Seeds whose best plan has two phases, and others for which the same must not happen.
 MOVES: dict[Case, tuple[int, ...]] = {
     rented_case: (8, 20, 24, 37, 65, 91, 98, 106, 114, 139, 150, 164, 170, 171, 232, 237, 254),
     booked_case: (1, 16, 21, 24, 39, 67, 112, 123, 128, 130, 143, 156, 160, 178, 200),
 }
+#: Where machines are waited for: plans of two phases of which one is on spot, and others.
+MOVES_WITH_WAITS: dict[Case, tuple[int, ...]] = {rented_case: (17, 20, 37, 98), booked_case: (31,)}
 CASES = [(case, seed) for case, seeds in MOVES.items() for seed in sorted({*seeds, *range(0, 36, 2)})]
 
 
@@ -52,14 +55,28 @@ def again(search: Search, schedule: Schedule) -> tuple[Plain, tuple[Column, ...]
 @pytest.mark.slow(reason="69 cases")
 @pytest.mark.parametrize(("case", "seed"), CASES)
 def test_no_order_of_offers_and_no_share_on_a_grid_is_cheaper_than_the_plan(case: Case, seed: int) -> None:
-    job, columns, owned = case(seed)
-    search = Search(job, columns, SETTINGS, owned)
-    schedule = best_schedule(found_for(job, columns, owned))
+    assert cheapest_has_two_phases(case, seed, SETTINGS) == (seed in MOVES[case])
+
+
+@pytest.mark.slow(reason="9 cases")
+@pytest.mark.parametrize(
+    ("case", "seed"), [(case, seed) for case, seeds in MOVES_WITH_WAITS.items() for seed in (*seeds, 0, 2)]
+)
+def test_no_plan_is_cheaper_where_preempted_machines_are_away_and_nodes_are_lost_together(
+    case: Case, seed: int
+) -> None:
+    assert cheapest_has_two_phases(case, seed, WAITING) == (seed in MOVES_WITH_WAITS[case])
+
+
+def cheapest_has_two_phases(case: Case, seed: int, settings: PlannerSettings) -> bool:
+    """Whether the plan has two phases, after checking that no other plan is cheaper."""
+    job, columns, owned = case(seed, settings)
+    search = Search(job, columns, settings, owned)
+    schedule = best_schedule(found_for(job, columns, owned, settings))
     rival = search.best(pair_points=16)
     if schedule is None:
         assert rival is None
-        return
-    assert (len(schedule.phases) > 1) == (seed in MOVES[case])
+        return False
     assert len(schedule.phases) <= 2
     plain, used, steps = again(search, schedule)
     assert plain.micros == pytest.approx(schedule.cost.expected, abs=3)
@@ -69,6 +86,7 @@ def test_no_order_of_offers_and_no_share_on_a_grid_is_cheaper_than_the_plan(case
     for near in neighbours(random.Random(seed), steps, 40 if len(steps) > 1 else 0):
         other = search.priced(used, near)
         assert not search.allowed(other) or schedule.cost.expected <= other.micros + 3
+    return len(schedule.phases) > 1
 
 
 @pytest.mark.slow(reason="10 cases")
@@ -144,7 +162,7 @@ def test_bounds_lie_below_every_plan_that_is_in_time(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("case", [rented_case, booked_case])
 def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: int) -> None:
-    result = found_for(*case(seed))
+    result = found_for(*case(seed, SETTINGS))
     which = np.flatnonzero(np.random.default_rng(seed).random(len(result.table)) < 0.3)
     if not len(which):
         return
