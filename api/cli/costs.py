@@ -1,7 +1,5 @@
 """`gpuplan costs`: planned and actual cost of a month, plans that count in it, and budgets of teams."""
 
-import csv
-import io
 from typing import Annotated
 
 import typer
@@ -44,6 +42,7 @@ def costs(
 ) -> None:
     """Planned and actual cost of a month by team, project, provider or price kind."""
     if context.invoked_subcommand is not None:
+        _refuse_options(context, context.invoked_subcommand)
         return
     if as_json + as_csv + as_focus > 1:
         raise UnusableInput.at("csv", message="give one of --json, --csv and --focus")
@@ -58,17 +57,22 @@ def costs(
     from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows, render_costs
 
     if as_csv:
-        from gpuplan.api.presentation.csv_cells import plain_rows
+        from gpuplan.api.presentation.csv_cells import write_csv
 
-        text = io.StringIO()
-        writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\r\n")
-        writer.writeheader()
-        writer.writerows(plain_rows(csv_rows(answer)))
-        answers().write(text.getvalue())
+        write_csv(answers(), CSV_COLUMNS, csv_rows(answer))
         return
     from gpuplan.api.cli.sections import print_sections
 
     print_sections(render_costs(answer))
+
+
+def _refuse_options(context: typer.Context, command: str) -> None:
+    """Refuse options before a command, which would be without effect there."""
+    for option in context.command.params:
+        source = context.get_parameter_source(str(option.name))
+        if source is not None and source.name == "COMMANDLINE":
+            name = option.opts[0].removeprefix("--")
+            raise UnusableInput.at(name, message=f"stands before {command}; give the options of {command} after it")
 
 
 def budget(

@@ -1,7 +1,6 @@
 """`gpuplan history` and `gpuplan diff`: prices over time, and the changes between two snapshots."""
 
-import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.offers import Format
 from gpuplan.api.cli.standard_output import answers
-from gpuplan.api.presentation.csv_cells import plain_rows
+from gpuplan.api.presentation.csv_cells import write_csv
 
 Provider = Annotated[str | None, typer.Option(help="aws, gcp or azure.")]
 
@@ -35,7 +34,7 @@ def history(
     )
     page = open_gpuplan().price_history.prices(wanted)
     if output is Format.csv:
-        _print_csv(HISTORY_COLUMNS, map(wire, page.rows))
+        write_csv(answers(), HISTORY_COLUMNS, map(wire, page.rows))
     elif output is Format.json:
         named = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
         print_json(named | {"prices": wire(tuple(page.rows))})
@@ -65,7 +64,7 @@ def diff(
     gpuplan = open_gpuplan()
     page = gpuplan.price_history.diff(*gpuplan.price_history.compared(before, after, field="FROM"), provider=provider)
     if output is Format.csv:
-        _print_csv(DIFF_COLUMNS, csv_rows(page.rows))
+        write_csv(answers(), DIFF_COLUMNS, csv_rows(page.rows))
     elif output is Format.json:
         print_json(wire(comparison(page)))
     else:
@@ -76,12 +75,6 @@ def diff(
 
 def _print_lines(lines: Iterable[str]) -> None:
     answers().writelines(f"{line}\n" for line in lines)
-
-
-def _print_csv(columns: tuple[str, ...], rows: Iterable[Mapping[str, object]]) -> None:
-    writer = csv.DictWriter(answers(), columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plain_rows(rows))
 
 
 def _shows_unicode() -> bool:

@@ -1,6 +1,5 @@
 """`gpuplan offers` and `gpuplan accelerators`: list the catalogue."""
 
-import csv
 import json
 from enum import StrEnum
 from typing import Annotated
@@ -10,7 +9,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
-from gpuplan.api.presentation.csv_cells import plain_rows
+from gpuplan.api.presentation.csv_cells import write_csv
 
 
 class Format(StrEnum):
@@ -49,9 +48,7 @@ def offers(
     )
     page = open_gpuplan(inventory=inventory).catalogue.offers(wanted, snapshot=snapshot)
     if output is Format.csv:
-        writer = csv.DictWriter(answers(), CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(plain_rows(map(wire, page.rows)))
+        write_csv(answers(), CSV_COLUMNS, map(wire, page.rows))
     elif output is Format.json:
         json.dump({"snapshot_id": page.snapshot_id, "offers": wire(tuple(page.rows))}, answers(), allow_nan=False)
         answers().write("\n")

@@ -5,10 +5,10 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.actuals import ActualsDocument
-from gpuplan.api.services.service_context import Document
 from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
@@ -27,12 +27,7 @@ async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, wo
     """
     body, document = await read_body(request)
     key = Idempotency.read(request, body, "")
-
-    def answer() -> Document:
-        reported: Document = wire(gpuplan.actuals.report(plan_id, document))
-        return reported
-
-    return Response(to_json(await workers.run(key.run, gpuplan, answer)), media_type="application/json")
+    return json_answer(await workers.run(key.run, gpuplan, lambda: wire(gpuplan.actuals.report(plan_id, document))))
 
 
 @router.get(
@@ -43,7 +38,7 @@ async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, wo
 )
 def plan_actuals(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """Oldest first, each against the prediction, and what is learned of that class of work."""
-    return Response(to_json(wire(gpuplan.actuals.listed(plan_id))), media_type="application/json")
+    return json_answer(gpuplan.actuals.listed(plan_id))
 
 
 @router.get(
@@ -54,7 +49,7 @@ def plan_actuals(plan_id: str, gpuplan: OurGpuplan) -> Response:
 )
 def all_actuals(gpuplan: OurGpuplan) -> Response:
     """Oldest first."""
-    return Response(to_json(wire(gpuplan.actuals.listed())), media_type="application/json")
+    return json_answer(gpuplan.actuals.listed())
 
 
 @router.delete(
@@ -65,4 +60,4 @@ def all_actuals(gpuplan: OurGpuplan) -> Response:
 )
 def forget_actual(actual_id: str, gpuplan: OurGpuplan) -> Response:
     """Estimates are then as if it had never been given."""
-    return Response(to_json(wire(gpuplan.actuals.forget(actual_id))), media_type="application/json")
+    return json_answer(gpuplan.actuals.forget(actual_id))

@@ -6,9 +6,8 @@ from fastapi.responses import Response
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.afford_request import AffordDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -23,4 +22,4 @@ router = APIRouter()
 async def afford(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Sizes and tokens by published scaling laws, each with its cheapest plan; an extrapolation. No plan is saved."""
     _, document = await read_body(request)
-    return Response(to_json(wire(await workers.run(gpuplan.afford.afford, document))), media_type="application/json")
+    return json_answer(await workers.run(gpuplan.afford.afford, document))

@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 from gpuplan.api.http.authentication import Access
 from gpuplan.api.http.cursor_pages import next_cursor, next_link, read_cursor
 from gpuplan.api.http.openapi_bodies import document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.access import Audit
 from gpuplan.api.schemas.api_key import KeyDocument
 from gpuplan.api.services.price_history import read_since
@@ -40,13 +41,13 @@ async def make_key(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -
     document = (await read_body(request))[1]
     made = await workers.run(gpuplan.api_keys.make, document)
     headers = NO_STORE | {"Location": f"/v1/keys/{made.id}"}
-    return Response(to_json(wire(made)), status_code=201, media_type="application/json", headers=headers)
+    return json_answer(made, status=201, headers=headers)
 
 
 @router.get("/v1/keys", summary="Every key", operation_id="keys", responses=document_responses("Keys", 503))
 def keys(gpuplan: OurGpuplan) -> Response:
     """Oldest first, without their secrets, also those that expired or were revoked."""
-    return Response(to_json(wire(gpuplan.api_keys.listed())), media_type="application/json", headers=NO_STORE)
+    return json_answer(gpuplan.api_keys.listed(), headers=NO_STORE)
 
 
 @router.post(
@@ -59,7 +60,7 @@ def rotate_key(request: Request, key_id: str, gpuplan: OurGpuplan) -> Response:
     """The secret before opens nothing from now on, and sessions that it opened end."""
     made = gpuplan.api_keys.rotate(key_id)
     _forget_known(request)
-    return Response(to_json(wire(made)), media_type="application/json", headers=NO_STORE)
+    return json_answer(made, headers=NO_STORE)
 
 
 @router.delete(
@@ -72,7 +73,7 @@ def revoke_key(request: Request, key_id: str, gpuplan: OurGpuplan) -> Response:
     """Nobody can use it from now on; other processes of this service notice within seconds."""
     revoked = gpuplan.api_keys.revoke(key_id)
     _forget_known(request)
-    return Response(to_json(wire(revoked)), media_type="application/json", headers=NO_STORE)
+    return json_answer(revoked, headers=NO_STORE)
 
 
 class AuditQuery(BaseModel):
@@ -100,7 +101,7 @@ def audit(request: Request, query: Annotated[AuditQuery, Query()], gpuplan: OurG
     following = next_cursor(_NO_SNAPSHOT, _AUDIT, filters, page.before)
     answer = wire(Audit(entries=page.records, next_cursor=following))
     headers = NO_STORE | next_link(request, query, following)
-    return Response(to_json(answer), media_type="application/json", headers=headers)
+    return json_answer(answer, headers=headers)
 
 
 def _forget_known(request: Request) -> None:

@@ -6,10 +6,9 @@ from fastapi.responses import Response
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.capacity_report import CapacityReportDocument
 from gpuplan.api.schemas.capacity_request import CapacityDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -26,7 +25,7 @@ async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorker
     is listed with its reason in `not_learned`.
     """
     _, document = await read_body(request)
-    return Response(to_json(wire(await workers.run(gpuplan.capacity.read, document))), media_type="application/json")
+    return json_answer(await workers.run(gpuplan.capacity.read, document))
 
 
 @router.post(
@@ -39,4 +38,4 @@ async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorker
 async def report_capacity(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """One try of a run or script. Live chances count the tries of the last seven days, and plans quote them."""
     _, document = await read_body(request)
-    return Response(to_json(wire(await workers.run(gpuplan.capacity.report, document))), media_type="application/json")
+    return json_answer(await workers.run(gpuplan.capacity.report, document))

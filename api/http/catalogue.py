@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from gpuplan.api.http.cursor_pages import Cursor, next_cursor, next_link, read_cursor, shown_at_cursor
 from gpuplan.api.http.openapi_bodies import document_responses
 from gpuplan.api.http.page_cache import Page, PageCache
-from gpuplan.api.http.plans import OurGpuplan, to_json
-from gpuplan.api.http.response_caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv
+from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.http.response_caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv, to_json
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.catalogue import Offers, Snapshots
 from gpuplan.api.services.catalogue import OfferPage

@@ -1,7 +1,5 @@
 """HTTP routes for costs by month: read, export, budgets of teams, and the plans that count."""
 
-import csv
-import io
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -9,12 +7,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from gpuplan.api.http.openapi_bodies import document_responses, problem_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer, to_csv
 from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows
-from gpuplan.api.presentation.csv_cells import plain_rows
 from gpuplan.api.schemas.costs import BudgetDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -42,8 +39,7 @@ class CostsExportQuery(CostsQuery):
 )
 def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Of the plans that count and that the requester may read, with what is left of each team's budget."""
-    answer = gpuplan.costs.of_month(query.month, query.by)
-    return Response(to_json(wire(answer)), media_type="application/json")
+    return json_answer(gpuplan.costs.of_month(query.month, query.by))
 
 
 @router.get(
@@ -56,15 +52,12 @@ def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Respons
 def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """`csv`: one line per row of `GET /v1/costs`; `focus`: the planned charges as a FOCUS dataset."""
     if query.format == "focus":
-        text, name = gpuplan.costs.focus(query.month), "costs.focus.csv"
+        body, name = gpuplan.costs.focus(query.month).encode(), "costs.focus.csv"
     else:
-        written = io.StringIO()
-        writer = csv.DictWriter(written, CSV_COLUMNS, lineterminator="\r\n")
-        writer.writeheader()
-        writer.writerows(plain_rows(csv_rows(gpuplan.costs.of_month(query.month, query.by))))
-        text, name = written.getvalue(), "costs.csv"
+        answer = gpuplan.costs.of_month(query.month, query.by)
+        body, name = to_csv(CSV_COLUMNS, csv_rows(answer)), "costs.csv"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-    return Response(text.encode(), media_type="text/csv", headers=headers)
+    return Response(body, media_type="text/csv", headers=headers)
 
 
 @router.put(
@@ -77,7 +70,7 @@ def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpupla
 async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """In place of the earlier one; without `usd` it is removed."""
     _, document = await read_body(request)
-    return Response(to_json(wire(await workers.run(gpuplan.costs.set_budget, document))), media_type="application/json")
+    return json_answer(await workers.run(gpuplan.costs.set_budget, document))
 
 
 @router.put(
@@ -88,7 +81,7 @@ async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
 )
 def adopt_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """From now on it counts in the costs of its months; so does a plan with a report on its run."""
-    return Response(to_json(wire(gpuplan.costs.adopt(plan_id))), media_type="application/json")
+    return json_answer(gpuplan.costs.adopt(plan_id))
 
 
 @router.delete(
@@ -99,4 +92,4 @@ def adopt_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
 )
 def drop_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """The plan and the reports on its runs stay stored."""
-    return Response(to_json(wire(gpuplan.costs.drop(plan_id))), media_type="application/json")
+    return json_answer(gpuplan.costs.drop(plan_id))

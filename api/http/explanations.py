@@ -9,11 +9,10 @@ from pydantic import BaseModel
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.replan import ReplanDocument
 from gpuplan.api.schemas.saved_answer import AnswerDocument
 from gpuplan.api.schemas.why import WhyDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -38,10 +37,7 @@ async def why(
     chosen.
     """
     document = (await read_body(request))[1]
-    return Response(
-        to_json(wire(await workers.run(gpuplan.explanations.why, document, snapshot=query.snapshot))),
-        media_type="application/json",
-    )
+    return json_answer(await workers.run(gpuplan.explanations.why, document, snapshot=query.snapshot))
 
 
 @router.post(
@@ -56,10 +52,7 @@ async def replan(
 ) -> Response:
     """Continue, move, or run on more or fewer machines: the lowest cost from now, compared with continuing unchanged."""
     document = (await read_body(request))[1]
-    return Response(
-        to_json(wire(await workers.run(gpuplan.replanning.replan, document, snapshot=query.snapshot))),
-        media_type="application/json",
-    )
+    return json_answer(await workers.run(gpuplan.replanning.replan, document, snapshot=query.snapshot))
 
 
 @router.post(
@@ -74,6 +67,4 @@ async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, worke
     document = (await read_body(request))[1]
     # What cannot be read is refused at once, not after the questions that wait for the same thread.
     await quick.run(gpuplan.verification.check, document)
-    return Response(
-        to_json(wire(await workers.run(gpuplan.verification.verify, document))), media_type="application/json"
-    )
+    return json_answer(await workers.run(gpuplan.verification.verify, document))

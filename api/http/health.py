@@ -8,8 +8,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from gpuplan.api.http.authentication import whoever_asks
 from gpuplan.api.http.openapi_bodies import document_responses, problem_responses
-from gpuplan.api.http.plans import to_json
 from gpuplan.api.http.problem_details import PROBLEM_JSON, RETRY_AFTER_SECONDS
+from gpuplan.api.http.response_caching import json_answer, to_json
 from gpuplan.api.observability.readiness import Health
 from gpuplan.api.observability.service_metrics import exposition
 from gpuplan.api.observability.store_metrics import StoreFigures
@@ -41,7 +41,7 @@ async def the_figures(request: Request) -> StoreFigures:
 )
 async def healthz() -> Response:
     """Checks nothing else: a broken database is no reason to restart the process."""
-    return Response(to_json({"status": "alive"}), media_type="application/json")
+    return json_answer({"status": "alive"})
 
 
 @router.get(
@@ -65,7 +65,7 @@ def readyz(
     if asker is None:
         report = {"status": report["status"], "why": ["send a key to read why"], "checks": {}}
     if report["status"] not in _UNAVAILABLE:
-        return Response(to_json(report), media_type="application/json")
+        return json_answer(report)
     problem = {
         "type": "about:blank",
         "title": "Service Unavailable",

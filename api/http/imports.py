@@ -6,9 +6,8 @@ from fastapi.responses import Response
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.import_request import ImportDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -23,4 +22,4 @@ router = APIRouter()
 async def import_config(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """The formats of `gpuplan import`, as text. No file is read, and nothing is executed or looked up."""
     _, document = await read_body(request)
-    return Response(to_json(wire(await workers.run(gpuplan.imports.read, document))), media_type="application/json")
+    return json_answer(await workers.run(gpuplan.imports.read, document))

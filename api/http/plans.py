@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from gpuplan.api.http.idempotency import IDEMPOTENCY_KEY, Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import json_with_etag, to_json
+from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.schemas.estimate_request import EstimateDocument
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.services.composition import Services
 from gpuplan.planner.model.wire import wire
 
-__all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router", "to_json"]
+__all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router"]
 
 router = APIRouter()
 
@@ -81,7 +81,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
         return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())
     answer = await workers.run(key.run, gpuplan, lambda: wire(gpuplan.plans.plan(document, **asked)))
-    return Response(to_json(answer), media_type="application/json")
+    return json_answer(answer)
 
 
 @router.get(
@@ -106,4 +106,4 @@ async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -
     """Uses no prices. Values missing in `on` are chosen or assumed, and the answer lists them."""
     _, document = await read_body(request)
     answer = await workers.run(gpuplan.estimates.estimate, document)
-    return Response(to_json(wire(answer)), media_type="application/json")
+    return json_answer(answer)

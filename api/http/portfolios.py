@@ -16,11 +16,11 @@ from gpuplan.api.http.openapi_bodies import (
     started_or_answered,
     takes,
 )
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.prefer_header import Prefer
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.runs import POLL_SECONDS, OurPool, wait_for
 from gpuplan.api.jobs.run_document import shown
 from gpuplan.api.jobs.run_failures import faults_of
@@ -138,6 +138,6 @@ def _answer(run: Run, prefer: Prefer) -> Response:
         raise Refused(run.error.get("status", 503), run.error["detail"], faults=faults_of(run.error))
     if waited and run.answer is not None:
         headers = prefer.headers() | {"Content-Location": f"/v1/portfolios/{run.id}"}
-        return Response(to_json(run.answer), media_type="application/json", headers=headers)
+        return json_answer(run.answer, headers=headers)
     headers = prefer.headers() | {"Location": f"/v1/runs/{run.id}", "Retry-After": str(POLL_SECONDS)}
-    return Response(to_json(shown(run)), status_code=202, media_type="application/json", headers=headers)
+    return json_answer(shown(run), status=202, headers=headers)

@@ -8,8 +8,17 @@ from pydantic import BaseModel, Field
 
 from gpuplan.api.http.cursor_pages import next_cursor, next_link, read_cursor, shown_at_cursor
 from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.plans import OurGpuplan, to_json
-from gpuplan.api.http.response_caching import CSV, JSON, cached_or, caching_headers, etag_of, json_or_csv, to_csv
+from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.http.response_caching import (
+    CSV,
+    JSON,
+    cached_or,
+    caching_headers,
+    etag_of,
+    json_or_csv,
+    to_csv,
+    to_json,
+)
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.prices import Prices
 from gpuplan.api.services.price_history import (

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.schemas.forecast import ForecastDocument
 from gpuplan.api.services.service_context import Document
 from gpuplan.planner.model.wire import wire
@@ -51,7 +51,7 @@ async def buy(
 
     decision = await workers.run(key.run, gpuplan, answer)
     where = {"Content-Location": f"/v1/buy/{decision['decision']['id']}"} if "decision" in decision else {}
-    return Response(to_json(decision), media_type="application/json", headers=where)
+    return json_answer(decision, headers=where)
 
 
 @router.get(

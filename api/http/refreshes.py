@@ -10,9 +10,10 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.problem_details import RETRY_AFTER_SECONDS, Refused
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.jobs.thread_pool import Busy
 from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.security.authorization import Requester, asked_by, record, uncounted
@@ -99,7 +100,7 @@ async def start_refresh(request: Request, gpuplan: OurGpuplan, workers: OurWorke
     except Busy as error:
         raise Refused(503, str(error), headers={"Retry-After": str(RETRY_AFTER_SECONDS)}) from error
     headers = {"Location": f"/v1/refreshes/{begun['id']}"}
-    return Response(to_json(begun), status_code=202, media_type="application/json", headers=headers)
+    return json_answer(begun, status=202, headers=headers)
 
 
 def _has_body(request: Request) -> bool:
@@ -116,7 +117,7 @@ def _has_body(request: Request) -> bool:
 )
 def refreshes(gpuplan: OurGpuplan) -> Response:
     """Newest first; those that have ended."""
-    return Response(to_json(gpuplan.refreshes.listed()), media_type="application/json")
+    return json_answer(gpuplan.refreshes.listed())
 
 
 @router.get(
@@ -127,4 +128,4 @@ def refreshes(gpuplan: OurGpuplan) -> Response:
 )
 def refresh(refresh_id: str, gpuplan: OurGpuplan) -> Response:
     """`status` is running, done (then with the whole report) or failed. Whichever process refreshes this store."""
-    return Response(to_json(gpuplan.refreshes.report(refresh_id)), media_type="application/json")
+    return json_answer(gpuplan.refreshes.report(refresh_id))

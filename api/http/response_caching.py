@@ -1,6 +1,5 @@
-"""Cacheable responses: strong ETags, `304 Not Modified`, and JSON or CSV by content negotiation."""
+"""Responses in JSON or CSV by content negotiation; cacheable ones have strong ETags and `304 Not Modified`."""
 
-import csv
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,8 +9,9 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.problem_details import Refused
-from gpuplan.api.presentation.csv_cells import plain_rows
+from gpuplan.api.presentation.csv_cells import write_csv
 from gpuplan.catalog.store.saved_answers import as_json
+from gpuplan.planner.model.wire import wire
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -22,6 +22,11 @@ ANY = "*"
 def to_json(answer: object) -> bytes:
     """The answer as JSON; refuses non-finite numbers, so that `NaN` never reaches the wire."""
     return as_json(answer).encode()
+
+
+def json_answer(answer: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A typed answer, or one that is JSON already, without an ETag."""
+    return Response(to_json(wire(answer)), status_code=status, media_type=JSON, headers=headers)
 
 
 def json_with_etag(request: Request, answer: object, *, headers: Mapping[str, str] | None = None) -> Response:
@@ -95,11 +100,9 @@ def takes_gzip(request: Request) -> bool:
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """The rows under a header line as in RFC 4180; keys outside the columns are left out."""
+    """The rows as the body of a response."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(plain_rows(rows))
+    write_csv(text, columns, rows, line_end="\r\n")
     return text.getvalue().encode()
 
 

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.plans import OurGpuplan, to_json
+from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.problem_details import Refused
-from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.jobs.thread_pool import RunPool
 from gpuplan.api.services.background_runs import Cancellation
 from gpuplan.api.services.service_context import Document
@@ -77,7 +77,7 @@ def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     except Cancellation as error:
         raise Refused(409, error.faults[0].message) from error
     pool.cancel(run_id)
-    return Response(to_json(document), media_type="application/json", headers=_again(document))
+    return json_answer(document, headers=_again(document))
 
 
 def _again(document: Document) -> dict[str, str]:

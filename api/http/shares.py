@@ -5,11 +5,11 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.api_keys import NO_STORE
 from gpuplan.api.http.openapi_bodies import document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.access import SharedObject
 from gpuplan.api.schemas.share_link import ShareDocument, ShareLinkDocument, parse_link
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -29,13 +29,13 @@ async def share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> R
     """Whoever has the link and a key of this service may read what it leads to, until it is revoked; nobody may change it."""
     made = await workers.run(gpuplan.shares.make, (await read_body(request))[1])
     headers = NO_STORE | {"Location": f"/v1/shares/{made.id}"}
-    return Response(to_json(wire(made)), status_code=201, media_type="application/json", headers=headers)
+    return json_answer(made, status=201, headers=headers)
 
 
 @router.get("/v1/shares", summary="Every link", operation_id="shares", responses=document_responses("Shares", 503))
 def shares(gpuplan: OurGpuplan) -> Response:
     """To what belongs to you, the oldest first, without their secrets, revoked ones too; to everything for an admin."""
-    return Response(to_json(wire(gpuplan.shares.listed())), media_type="application/json", headers=NO_STORE)
+    return json_answer(gpuplan.shares.listed(), headers=NO_STORE)
 
 
 @router.post(
@@ -49,7 +49,7 @@ async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
     """What the link leads to may be read by this key from now on, until the link is revoked."""
     kind, object_id = await workers.run(gpuplan.shares.open, parse_link((await read_body(request))[1]))
     answer = SharedObject(kind=kind, object_id=object_id)
-    return Response(to_json(wire(answer)), media_type="application/json", headers=NO_STORE)
+    return json_answer(answer, headers=NO_STORE)
 
 
 @router.delete(
@@ -60,4 +60,4 @@ async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
 )
 def revoke_share(share_id: str, gpuplan: OurGpuplan) -> Response:
     """It leads nowhere from now on, also for those who have opened it."""
-    return Response(to_json(wire(gpuplan.shares.revoke(share_id))), media_type="application/json", headers=NO_STORE)
+    return json_answer(gpuplan.shares.revoke(share_id), headers=NO_STORE)

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
-from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.spot_policy_requests import LadderQuestion, PolicyQuestion, SimulationQuestion
 
 router = APIRouter()
@@ -28,9 +28,7 @@ async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     """
     document = (await read_body(request))[1]
     await quick.run(gpuplan.spot_policies.check_run_policy, document)
-    return Response(
-        to_json(await workers.run(gpuplan.spot_policies.run_policy, document)), media_type="application/json"
-    )
+    return json_answer(await workers.run(gpuplan.spot_policies.run_policy, document))
 
 
 @router.post(
@@ -44,9 +42,7 @@ async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     """Replays many starts in the traces of the body, compared with simple rules and the omniscient optimum."""
     document = (await read_body(request))[1]
     await quick.run(gpuplan.spot_policies.check_simulation, document)
-    return Response(
-        to_json(await workers.run(gpuplan.spot_policies.simulation, document)), media_type="application/json"
-    )
+    return json_answer(await workers.run(gpuplan.spot_policies.simulation, document))
 
 
 @router.post(
@@ -62,6 +58,4 @@ async def ladder_simulation(
     """What each choice would have given, when and at what cost, beside the first choice alone and on-demand."""
     document = (await read_body(request))[1]
     await quick.run(gpuplan.spot_policies.check_ladder_simulation, document)
-    return Response(
-        to_json(await workers.run(gpuplan.spot_policies.ladder_simulation, document)), media_type="application/json"
-    )
+    return json_answer(await workers.run(gpuplan.spot_policies.ladder_simulation, document))

@@ -5,10 +5,10 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.watch import WatchDocument
-from gpuplan.api.services.service_context import Document
 
 router = APIRouter()
 
@@ -29,11 +29,7 @@ async def add_watch(
     body, document = await read_body(request)
     workers = long_workers if "machine" in document else workers  # clouds may take seconds to answer
     key = Idempotency.read(request, body, "")
-
-    def answer() -> Document:
-        return gpuplan.watches.add(document)
-
-    return Response(to_json(await workers.run(key.run, gpuplan, answer)), media_type="application/json")
+    return json_answer(await workers.run(key.run, gpuplan, lambda: gpuplan.watches.add(document)))
 
 
 @router.get(
@@ -44,7 +40,7 @@ async def add_watch(
 )
 def watches(gpuplan: OurGpuplan) -> Response:
     """Oldest first, each with what was last told of it."""
-    return Response(to_json(gpuplan.watches.listed()), media_type="application/json")
+    return json_answer(gpuplan.watches.listed())
 
 
 @router.get(
@@ -55,7 +51,7 @@ def watches(gpuplan: OurGpuplan) -> Response:
 )
 def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     """Its notifications, the newest first, each with whether it has arrived."""
-    return Response(to_json(gpuplan.watches.one(watch_id)), media_type="application/json")
+    return json_answer(gpuplan.watches.one(watch_id))
 
 
 @router.delete(
@@ -66,4 +62,4 @@ def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
 )
 def forget_watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     """What was not sent yet is not sent."""
-    return Response(to_json(gpuplan.watches.forget(watch_id)), media_type="application/json")
+    return json_answer(gpuplan.watches.forget(watch_id))

@@ -19,9 +19,7 @@ CSV_COLUMNS = (
     "budget_usd",
     "left_usd",
 )
-NO_PLANS = (
-    "No plan counts yet: gpuplan costs adopt PLAN_ID counts one, and so does a report on its run (gpuplan actuals)."
-)
+NO_PLANS = "No plan counts in this month: gpuplan costs adopt PLAN_ID counts one, and so does a report on its run (gpuplan actuals)."
 
 
 def render_costs(answer: Costs) -> Sections:
@@ -86,13 +84,13 @@ def csv_rows(answer: Costs) -> Iterator[dict[str, str]]:
 def render_budget(answer: TeamBudget) -> str:
     """A team's budget in a sentence."""
     if answer.usd_per_month is None:
-        return f"{answer.team} has no budget any more"
+        return f"{answer.team} has no budget"
     return f"{answer.team}: {usd(answer.usd_per_month)} a month"
 
 
 def render_inclusion(answer: PlanInCosts) -> str:
     """Whether a plan counts, in a sentence."""
-    return f"{answer.plan_id} {'counts' if answer.counts else 'no longer counts'} in the costs"
+    return f"{answer.plan_id} {'counts' if answer.counts else 'does not count'} in the costs"
 
 
 def _plan(plan: PlanCosts) -> tuple[str, ...]:

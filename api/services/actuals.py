@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.api.security.authorization import record, viewer
-from gpuplan.api.services.costs import adopt_ran
+from gpuplan.api.services.costs import adopt_plan
 from gpuplan.api.services.plans import saved_document
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 
@@ -24,7 +24,7 @@ class ActualsService:
         now = now or datetime.now(UTC)
         reported = report(self._context.store, saved, document, now)
         hours = reported.figures.get("hours")
-        adopt_ran(self._context, saved, 0.0 if hours is None else hours.measured, now)
+        adopt_plan(self._context, saved, now, ran_hours=0.0 if hours is None else hours.measured)
         self._context.store.access.record(record("actuals.report", plan_id, now))
         return reported
 

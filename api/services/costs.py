@@ -1,7 +1,5 @@
 """Planned and actual costs by month: which plans count, what they cost by team or provider, and budgets of teams."""
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from gpuplan.api.exports.focus import focus
@@ -17,7 +15,7 @@ from gpuplan.api.schemas.costs_answer import (
     TeamBudget,
 )
 from gpuplan.api.security.authorization import owner, record, viewer
-from gpuplan.api.services.month_costs import MonthCosts, month_costs
+from gpuplan.api.services.month_costs import Amounts, MonthCosts, month_costs
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -46,21 +44,19 @@ class CostsService:
         """
         grouped_by, begins = read_by(by), read_month(month, now or datetime.now(UTC))
         plans, left_out = self._plans(begins)
-        groups: dict[str, _Sum] = defaultdict(_Sum)
+        budgets = self._context.store.costs.budgets() if grouped_by == "team" else {}
+        parts: dict[str, list[Amounts]] = {team: [] for team in budgets}
         for plan in plans:
             for name, part in _split(plan, grouped_by).items():
-                groups[name].add(part)
-        budgets = self._context.store.costs.budgets() if grouped_by == "team" else {}
-        rows = [_row(name, groups.get(name, _Sum()), budgets.get(name)) for name in dict.fromkeys((*groups, *budgets))]
-        whole = _Sum()
-        for plan in plans:
-            whole.add((plan.planned.total(), plan.actual.total(), plan.expected.total()))
+                parts.setdefault(name, []).append(part)
+        sums = {name: Amounts.added(of_plans) for name, of_plans in parts.items()}
+        dearest_first = sorted(sums, key=lambda name: (-sums[name].expected, name))
         return Costs(
             outcome="costs",
             month=f"{begins:%Y-%m}",
             by=grouped_by,
-            rows=tuple(row for _, row in sorted(rows, key=lambda pair: (-pair[0], pair[1].name))),
-            total=CostTotal(**whole.in_usd(), plans=whole.plans),
+            rows=tuple(_row(name, sums[name], len(parts[name]), budgets.get(name)) for name in dearest_first),
+            total=CostTotal(**_in_usd(Amounts.added(plan.total for plan in plans)), plans=len(plans)),
             plans=tuple(map(_plan_costs, plans)),
             left_out=tuple(left_out),
             assumptions=ASSUMPTIONS,
@@ -77,7 +73,7 @@ class CostsService:
         saved = store.plan(an_id(plan_id, "plan"), viewer())
         store.costs.refuse_change(plan_id, viewer())
         now = now or datetime.now(UTC)
-        adopt_ran(self._context, saved, 0.0, now)
+        adopt_plan(self._context, saved, now)
         store.access.record(record("costs.adopt", plan_id, now))
         return PlanInCosts(plan_id=plan_id, counts=True)
 
@@ -119,8 +115,8 @@ class CostsService:
         return plans, left_out
 
 
-def adopt_ran(context: ServiceContext, saved: SavedPlan, hours: float, now: datetime) -> None:
-    """Count a plan, until the end of its phases or of a run of so many hours.
+def adopt_plan(context: ServiceContext, saved: SavedPlan, now: datetime, *, ran_hours: float = 0.0) -> None:
+    """Count a plan in the months of its phases, and of a run that has taken `ran_hours` since the start.
 
     Raises `UnusableInput` at `outcome` for a job without a plan.
     """
@@ -130,86 +126,48 @@ def adopt_ran(context: ServiceContext, saved: SavedPlan, hours: float, now: date
         AdoptedPlan(
             plan_id=saved.id,
             starts_at=handover.start,
-            ends_at=max(ends, handover.start + timedelta(hours=hours)),
+            ends_at=max(ends, handover.start + timedelta(hours=ran_hours)),
             adopted_at=now,
             adopted_by=owner() or "",
         )
     )
 
 
-class _Sum:
-    """Micro-dollars planned, actual and expected, and the number of plans."""
-
-    def __init__(self) -> None:
-        self.planned = self.actual = self.expected = self.plans = 0
-
-    def add(self, part: tuple[int, int, int]) -> None:
-        """Add a plan's part."""
-        planned, actual, expected = part
-        self.planned, self.actual, self.expected = (
-            self.planned + planned,
-            self.actual + actual,
-            self.expected + expected,
-        )
-        self.plans += 1
-
-    def in_usd(self) -> dict[str, str]:
-        """The three sums on the wire."""
-        return {
-            "planned_usd": usd_text(self.planned),
-            "actual_usd": usd_text(self.actual),
-            "expected_usd": usd_text(self.expected),
-        }
+def _split(plan: MonthCosts, by: By) -> dict[str, Amounts]:
+    """The plan's amounts by team, project, provider or price kind."""
+    if by == "team":
+        return {plan.handover.team: plan.total}
+    if by == "project":
+        return {plan.handover.project: plan.total}
+    return plan.by_provider() if by == "provider" else plan.by_kind()
 
 
-def _split(plan: MonthCosts, by: By) -> dict[str, tuple[int, int, int]]:
-    """The plan's planned, actual and expected micro-dollars by name."""
-    if by in ("team", "project"):
-        name = plan.handover.team if by == "team" else plan.handover.project
-        return {name: (plan.planned.total(), plan.actual.total(), plan.expected.total())}
-    position = 0 if by == "provider" else 1
-    sums = [_by_part(costs, position) for costs in (plan.planned, plan.actual, plan.expected)]
-    names = dict.fromkeys(name for part in sums for name in part)
-    return {name: (sums[0][name], sums[1][name], sums[2][name]) for name in names}
+def _in_usd(amounts: Amounts) -> dict[str, str]:
+    """The amounts as fields of an answer."""
+    return {f"{name}_usd": usd_text(micros) for name, micros in amounts._asdict().items()}
 
 
-def _by_part(costs: Counter[tuple[str, str]], position: int) -> Counter[str]:
-    parts: Counter[str] = Counter()
-    for where, micros in costs.items():
-        parts[where[position]] += micros
-    return parts
-
-
-def _row(name: str, costs: _Sum, budget: int | None) -> tuple[int, CostRow]:
-    """The row, after the micro-dollars that it is sorted by."""
-    row = CostRow(
+def _row(name: str, amounts: Amounts, plans: int, budget: int | None) -> CostRow:
+    return CostRow(
         name=name,
-        **costs.in_usd(),
-        plans=costs.plans,
+        **_in_usd(amounts),
+        plans=plans,
         budget_usd=None if budget is None else usd_text(budget),
-        left_usd=None if budget is None else usd_text(budget - costs.expected),
+        left_usd=None if budget is None else usd_text(budget - amounts.expected),
     )
-    return costs.expected, row
 
 
 def _plan_costs(plan: MonthCosts) -> PlanCosts:
     handover = plan.handover
-    where = list(dict.fromkeys((*plan.planned, *plan.actual)))
     return PlanCosts(
         plan_id=handover.plan_id,
         job=handover.job,
         team=handover.team,
         project=handover.project,
-        providers=_named(where, 0),
-        kinds=_named(where, 1),
+        providers=tuple(plan.by_provider()),
+        kinds=tuple(plan.by_kind()),
         starts_at=wire(handover.start),
         ends_at=wire(plan.ends_at),
         state=plan.state,
-        planned_usd=usd_text(plan.planned.total()),
-        actual_usd=usd_text(plan.actual.total()),
-        expected_usd=usd_text(plan.expected.total()),
+        **_in_usd(plan.total),
     )
-
-
-def _named(where: Sequence[tuple[str, str]], position: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(parts[position] for parts in where))

@@ -5,10 +5,10 @@ data transfer with the share of the work. No bill is read.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpuplan.api.exports.focus import pieces
 from gpuplan.api.exports.handover_reader import read_handover
@@ -21,6 +21,19 @@ BY_WORK = ("egress",)
 State = Literal["planned", "running", "finished"]
 #: Provider and price kind.
 Where = tuple[str, str]
+
+
+class Amounts(NamedTuple):
+    """Micro-dollars: planned, actual, and expected, which is one of both by the state of the run."""
+
+    planned: int
+    actual: int
+    expected: int
+
+    @classmethod
+    def added(cls, parts: Iterable["Amounts"]) -> "Amounts":
+        """The sum of each."""
+        return cls(*map(sum, zip(cls(0, 0, 0), *parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +52,26 @@ class MonthCosts:
         if self.state == "finished":
             return self.actual
         return self.planned | self.actual if self.state == "running" else self.planned
+
+    @property
+    def total(self) -> Amounts:
+        """The amounts over all providers and price kinds."""
+        return Amounts(self.planned.total(), self.actual.total(), self.expected.total())
+
+    def by_provider(self) -> dict[str, Amounts]:
+        """The amounts by provider."""
+        return self._by(lambda where: where[0])
+
+    def by_kind(self) -> dict[str, Amounts]:
+        """The amounts by price kind."""
+        return self._by(lambda where: where[1])
+
+    def _by(self, name: Callable[[Where], str]) -> dict[str, Amounts]:
+        parts: dict[str, list[Amounts]] = {}
+        for where in dict.fromkeys((*self.planned, *self.actual)):
+            of_where = Amounts(self.planned[where], self.actual[where], self.expected[where])
+            parts.setdefault(name(where), []).append(of_where)
+        return {part: Amounts.added(amounts) for part, amounts in parts.items()}
 
 
 def month_costs(adopted: PlanWithReports, month: datetime) -> MonthCosts | None:

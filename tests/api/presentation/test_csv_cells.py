@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.api.cli.history import _print_csv
 from gpuplan.api.http.response_caching import to_csv
-from gpuplan.api.presentation.csv_cells import plain_rows
+from gpuplan.api.presentation.csv_cells import plain_rows, write_csv
 from gpuplan.api.web.csv_download import _chunks
 from tests.api.conftest import Ended
 
@@ -30,9 +29,7 @@ def test_numbers_and_ordinary_names_stay_as_they_are(cell: object) -> None:
     assert plain_row is row
 
 
-def test_what_the_command_line_prints_computes_nothing_either(
-    tmp_path: Path, run: Callable[..., Ended], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_command_line_prints_computes_nothing_either(tmp_path: Path, run: Callable[..., Ended]) -> None:
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(
         "electricity_usd_per_kwh: 0.3\nmachines: [{name: '=1+1', accelerator: RTX 4090, usd_per_hour: 1}]",
@@ -41,5 +38,6 @@ def test_what_the_command_line_prints_computes_nothing_either(
     shown = run("offers", "--provider", "local", "--inventory", inventory, "--format", "csv")
     [offer] = list(csv.DictReader(io.StringIO(shown.out)))
     assert offer["instance_type"] == "'=1+1"
-    _print_csv(("instance_type", "usd_per_hour"), [{"instance_type": "@SUM(A1)", "usd_per_hour": "-1"}])
-    assert capsys.readouterr().out == "instance_type,usd_per_hour\n'@SUM(A1),-1\n"
+    text = io.StringIO()
+    write_csv(text, ("instance_type", "usd_per_hour"), [{"instance_type": "@SUM(A1)", "usd_per_hour": "-1"}])
+    assert text.getvalue() == "instance_type,usd_per_hour\n'@SUM(A1),-1\n"

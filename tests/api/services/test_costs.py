@@ -207,6 +207,7 @@ def test_the_command_the_service_and_the_page_show_a_month(run: Callable[..., En
     assert "is negative" in refused.text
     assert client.get("/costs?month=2031-1").status_code == 422
     assert run("costs", "budget", "x", "-5").err.startswith("gpuplan: usd: ")
-    assert run("costs", "drop", plan_id).out == f"{plan_id} no longer counts in the costs\n"
+    assert run("costs", "--json", "budget", "x", "5").err.startswith("gpuplan: json: stands before budget")
+    assert run("costs", "drop", plan_id).out == f"{plan_id} does not count in the costs\n"
     assert run("costs", "budget", "=cmd()", "none").code == 0
     assert client.get("/v1/costs?month=2031-01").json()["rows"] == []
