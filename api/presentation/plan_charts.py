@@ -1,4 +1,4 @@
-"""The two charts of a plan: the cost-time frontier and the schedule."""
+"""The charts of a plan: cost against time, also with carbon, and the schedule."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.model.explanation import FrontierPoint
 from gpuplan.planner.model.plan import Plan
-from gpuplan.planner.model.shared import Configuration, ContingencyStandby, Phase
+from gpuplan.planner.model.shared import Configuration, ContingencyStandby, Phase, Usd
 
 #: Tick values of an axis of hours: minutes, hours, days, weeks, months of 30 days, years.
 HOURS = tuple(
@@ -46,7 +46,9 @@ _OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
 #: Points of the chart of cost, time and carbon.
 MOST_CARBON_POINTS = 40
 #: Above this ratio of the highest to the lowest cost the axis is logarithmic, to keep low costs distinguishable.
-_WIDE = 6.0
+_LOG_RATIO = 6.0
+#: The axis of time of both charts of cost.
+_TIME = Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS)
 
 
 def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE, NARROW)) -> Figure | None:
@@ -72,14 +74,12 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         upper=tuple(float(point.cost_p95_usd) for point in shown),
     )
     mine = _this_plan(plan)
-    costs = [float(point.cost_usd) for point in shown] + [float(plan.cost_usd.expected)]
-    wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
     deadline, budget = plan.job.get("deadline"), plan.job.get("budget_usd")
     drawing = chart(
         "Cost against time" if links is None else "Cost against time: a point links to a plan with its deadline",
         [trades, mine],
-        Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
-        Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
+        _TIME,
+        _cost_axis([*(point.cost_usd for point in shown), plan.cost_usd.expected]),
         rules=(deadline,) if deadline else (),
         levels=(float(budget),) if budget else (),
         sizes=sizes,
@@ -99,7 +99,7 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         drawing=drawing,
         columns=columns,
         rows=rows,
-        legend=_legend(shown, plan.phases[0]),
+        legend=(*_legend(shown), _legend_of_plan(plan.phases[0])),
     )
 
 
@@ -124,7 +124,7 @@ def _key(deadline: float | None, budget: str | None) -> str:
     return f"{note}; shaded: up to 95 % of runs"
 
 
-def carbon_figure(points: Sequence[FrontierPoint], plan: Plan) -> Figure:
+def carbon_figure(points: Sequence[FrontierPoint]) -> Figure:
     """Choices that no other beats in cost, time and carbon: the area of a mark is its carbon, `points` not empty.
 
     At most `MOST_CARBON_POINTS` points, evenly spaced in time, with the one of least carbon.
@@ -143,13 +143,11 @@ def carbon_figure(points: Sequence[FrontierPoint], plan: Plan) -> Figure:
         )
         for point in sorted(shown, key=lambda point: -point.carbon_kg)
     ]
-    costs = [float(point.cost_usd) for point in shown]
-    wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
     drawing = chart(
         "Cost, time and carbon",
         [Series(name="choices", kind="points", points=tuple(drawn))],
-        Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
-        Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
+        _TIME,
+        _cost_axis([point.cost_usd for point in shown]),
     )
     rows = tuple(
         (
@@ -165,7 +163,7 @@ def carbon_figure(points: Sequence[FrontierPoint], plan: Plan) -> Figure:
         drawing=drawing,
         columns=(("time at requested confidence", True), ("cost", True), ("carbon", True), ("machines", False)),
         rows=rows,
-        legend=_legend(shown, plan.phases[0])[:-1],
+        legend=_legend(shown),
     )
 
 
@@ -206,7 +204,7 @@ def _vendor_tag(vendor: str) -> str:
     return f"vendor-{vendor.lower()}"
 
 
-def _shape(price_kind: str) -> "_KindShape":
+def _shape(price_kind: str) -> _KindShape:
     kind = price_kinds()[price_kind]
     if kind.owned:
         return _OWNED
@@ -215,8 +213,14 @@ def _shape(price_kind: str) -> "_KindShape":
     return _ON_DEMAND if kind.is_plain else _BOOKED
 
 
-def _legend(shown: Sequence[Configuration], first: Phase) -> tuple[LegendEntry, ...]:
-    """Vendors by colour and price kinds by shape, as far as they occur, each a filter; and the ring of the plan."""
+def _cost_axis(costs: Sequence[Usd]) -> Axis:
+    """An axis for these costs: from 0, or logarithmic where they are far apart."""
+    is_log = min(costs) > 0 and float(max(costs) / min(costs)) >= _LOG_RATIO
+    return Axis(title="expected cost", write=short_usd, log=is_log, zero=not is_log)
+
+
+def _legend(shown: Sequence[Configuration]) -> tuple[LegendEntry, ...]:
+    """Vendors by colour and price kinds by shape, as far as they occur, each a filter."""
     vendors = dict.fromkeys(_vendor(point.accelerator) for point in shown)
     shapes = dict.fromkeys(_shape(point.price_kind) for point in shown)
     return (
@@ -225,8 +229,12 @@ def _legend(shown: Sequence[Configuration], first: Phase) -> tuple[LegendEntry, 
             for vendor in vendors
         ),
         *(LegendEntry(name=one.name, style="line", shape=one.shape, filters=one.tag) for one in shapes),
-        LegendEntry(name="this plan (ringed)", style=_style(first.accelerator), shape=_shape(first.price_kind).shape),
     )
+
+
+def _legend_of_plan(first: Phase) -> LegendEntry:
+    shape = _shape(first.price_kind).shape
+    return LegendEntry(name="this plan (ringed)", style=_style(first.accelerator), shape=shape)
 
 
 def _point_title(point: Configuration) -> str:

@@ -7,7 +7,7 @@ from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
-from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.explanation import Frontier, WhyAnswer
 
 
 class ExplanationService:
@@ -27,6 +27,11 @@ class ExplanationService:
             answer = self._planner.call(answer_why, document, snapshot=snapshot, now=now or datetime.now(UTC))
             entry.outcome = answer.outcome
         return answer
+
+    def carbon_frontier(self, job: Document, *, snapshot: str) -> Frontier:
+        """Only the frontier of cost, time and carbon of a job, as in `why`."""
+        with self._audited.question("carbon"):
+            return self._planner.call(answer_carbon_frontier, job, snapshot=snapshot, now=datetime.now(UTC))
 
 
 def answer_why(context: ServiceContext, question: Document, *, snapshot: str | None, now: datetime) -> WhyAnswer:
@@ -56,3 +61,21 @@ def answer_why(context: ServiceContext, question: Document, *, snapshot: str | N
         why=answer,
         meta=answer_meta(columns, now, began),
     )
+
+
+def answer_carbon_frontier(context: ServiceContext, job: Document, *, snapshot: str, now: datetime) -> Frontier:
+    """Work out the answer of `ExplanationService.carbon_frontier`; write nothing."""
+    from gpuplan.api.schemas.job import parse_job
+    from gpuplan.planner.cost.spend_commitments import with_spending
+    from gpuplan.planner.why.explanation import carbon_frontier
+    from gpuplan.planner.why.explanation_document import frontier_document
+
+    columns = context.columns(snapshot)
+    frontier = carbon_frontier(
+        parse_job(job, now=now),
+        columns,
+        owned=context.owned,
+        settings=with_spending(context.settings, columns),
+        past_runs=context.past_runs(),
+    )
+    return frontier_document(frontier)

@@ -13,7 +13,7 @@ from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.presentation.estimate import render_estimate
 from gpuplan.api.presentation.explanation import render_why
-from gpuplan.api.presentation.phrases import machines
+from gpuplan.api.presentation.phrases import job_name, machines
 from gpuplan.api.presentation.plan_charts import carbon_figure
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
@@ -24,9 +24,10 @@ from gpuplan.api.web.plan_exports import WISHES, address
 from gpuplan.api.web.plan_pages import NoteView, show
 from gpuplan.api.web.text_sections import sections
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.planner.model.estimate import Estimate
-from gpuplan.planner.model.explanation import WhyAnswer
-from gpuplan.planner.model.plan import Infeasible, Plan
+from gpuplan.planner.model.explanation import Frontier, WhyAnswer
+from gpuplan.planner.model.plan import Infeasible, Plan, PlannedAnswer
 from gpuplan.planner.model.shared import Phase
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -74,16 +75,18 @@ async def why(
 async def carbon(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Cost, time and carbon of the choices that no other beats in all three, on the plan's own prices."""
 
-    def asked() -> tuple[Plan | Infeasible, WhyAnswer]:
-        body = gpuplan.plans.saved(plan_id).body
-        return body, gpuplan.explanations.why({"job": body.job}, snapshot=body.snapshot_id)
+    def asked() -> tuple[Plan, Frontier]:
+        answer = gpuplan.plans.saved(plan_id)
+        if not isinstance(answer, PlannedAnswer):
+            raise NotStored.at("plan", message=f"{plan_id} is not a plan, so it has no chart of its carbon")
+        plan = answer.plan
+        return plan, gpuplan.explanations.carbon_frontier(plan.job, snapshot=plan.snapshot_id)
 
-    body, answer = await workers.run(asked)
-    frontier = answer.why.frontier
+    plan, frontier = await workers.run(asked)
     context = {
-        "plan": body,
-        "name": body.job.get("name") or "this job",
-        "figure_made": carbon_figure(frontier.points, body) if frontier.points and isinstance(body, Plan) else None,
+        "plan": plan,
+        "name": job_name(plan.job),
+        "figure_made": carbon_figure(frontier.points) if frontier.points else None,
         "unknown": [in_form_words(sentence) for sentence in frontier.unknown_carbon],
     }
     return render(request, "carbon.html", {"section": "Plan"} | context)

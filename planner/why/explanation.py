@@ -111,6 +111,19 @@ def why(
     )
 
 
+def carbon_frontier(
+    job: TrainingJob,
+    columns: Columns,
+    *,
+    owned: tuple[OwnedMachine, ...] = (),
+    settings: PlannerSettings,
+    past_runs: tuple[PastRun, ...] = (),
+) -> CarbonFrontier:
+    """The frontier of `why` alone, without the work for the plan and its reasons."""
+    supply = Supply(columns=columns, owned=owned, settings=settings)
+    return pareto_cost_time_carbon(job, of_known_carbon(_question(job, supply, past_runs)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ExplainedJob:
     """One question: the job, its supply, and every configuration of it."""

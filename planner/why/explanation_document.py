@@ -47,7 +47,7 @@ def why_answer(why: Why, job: JsonObject, *, version: str) -> model.Why:
         without_chosen=_other(why.without_chosen, chosen),
         requirements=tuple(_binding(binding, chosen.job.objective) for binding in why.bindings),
         steps=None if why.steps is None else _steps(why.steps, chosen.job.objective),
-        frontier=_frontier(why.frontier),
+        frontier=frontier_document(why.frontier),
         assumptions=_assumptions(chosen.job),
         warnings=tuple(chosen.warnings),
     )
@@ -210,7 +210,8 @@ def _change(change: Change) -> model.Change:
     )
 
 
-def _frontier(frontier: CarbonFrontier) -> model.Frontier:
+def frontier_document(frontier: CarbonFrontier) -> model.Frontier:
+    """The points of cost, time and carbon with their machines, and the rule of the knee."""
     return model.Frontier(
         points=tuple(
             model.FrontierPoint(

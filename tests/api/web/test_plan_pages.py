@@ -202,21 +202,14 @@ def test_what_a_plan_cannot_be_asked_is_said(
 def test_a_change_of_a_plan_leads_to_the_plan_of_the_changed_job(client: httpx.Client, planned: str) -> None:
     before = client.get(f"/v1{planned}").json()["plan"]
     assert before["other_framework"] is not None
-    for suffix in (
-        "any_speed=true",
-        "framework=true",
-        "point=3",
-        "alternative=1",
-        "deadline_hours=200.5",
-        "frontier=true",
-    ):
+    for suffix in ("any_speed=true", "framework=true", "point=3", "alternative=1", "deadline_hours=200.5"):
         answer = client.get(f"{planned}/if?{suffix}")
         assert answer.status_code == 303, answer.text
         after = client.get(f"/v1{answer.headers['location']}").json()["plan"]
         assert after["snapshot_id"] == before["snapshot_id"]
         assert after["start"] == before["start"]
-        # The same question has the same address.
-        assert client.get(f"{planned}/if?{suffix}").headers["location"] == answer.headers["location"]
+        assert after["id"] != before["id"]
+    # The same question has the same address.
     assert client.get(f"{planned}/if?frontier=true").headers["location"] == planned
 
 
@@ -241,9 +234,13 @@ def test_carbon_is_drawn_on_demand_and_what_has_none_is_named(client: httpx.Clie
     assert len(kg) > 2
     sizes = {float(size) for size in re.findall(r'class="mark" r="([0-9.]+)"', text)}
     assert len(sizes) > 1 or "scale(" in text
-    why = client.post("/v1/why", json={"job": client.get(f"/v1{planned}").json()["plan"]["job"]}).json()["why"]
-    for sentence in why["frontier"]["unknown_carbon"]:
-        assert in_form_words(sentence) in text
+    assert "carbon unknown: nobody publishes the grid of" in text
+
+
+def test_a_job_without_a_plan_has_no_carbon_chart(client: httpx.Client, unplanned: str) -> None:
+    answer = client.get(f"{unplanned}/carbon")
+    assert answer.status_code == 404
+    assert "is not a plan, so it has no chart of its carbon" in answer.text
 
 
 def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:

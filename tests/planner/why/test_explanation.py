@@ -18,7 +18,7 @@ from gpuplan.planner.model.settings import ExistingCommitment
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.schedule import Schedule
-from gpuplan.planner.why.explanation import About, Why, why
+from gpuplan.planner.why.explanation import About, Why, carbon_frontier, why
 from gpuplan.planner.why.explanation_document import why_answer
 from gpuplan.planner.why.explanation_text import summary
 from tests.planner.explain.by_hand import SETTINGS, drawn, free, planned
@@ -236,6 +236,11 @@ def test_what_the_snapshot_does_not_offer_is_said_to_be_absent() -> None:
     explanation, about = asked(job, columns, "TPU-v6e")
     assert about.verdict == "absent"
     assert any("neither the snapshot nor" in sentence for sentence in summary(explanation))
+
+
+def test_the_frontier_by_itself_is_that_of_the_explanation() -> None:
+    job, columns = drawn(3)
+    assert carbon_frontier(job, columns, settings=SETTINGS) == why(job, columns, settings=SETTINGS).frontier
 
 
 def test_about_carbon_or_time_no_price_is_told() -> None:
