@@ -61,8 +61,10 @@
         body.innerHTML = text;
         here.add(body);
       } catch (error) {
-        if (error.name === "AbortError") return;
+        if (stop.signal.aborted) return;
         empty(body, number, "These rows could not be loaded. ");
+        // Once it is far, it is fetched again as any other.
+        here.add(body);
         const again = document.createElement("button");
         again.type = "button";
         again.append("Try again");

@@ -85,6 +85,23 @@ def test_the_table_scrolls_to_its_last_row_and_holds_few_of_them(visit: Visits) 
     page.wait_for_selector(f"tr[aria-rowindex='{total + 1}']")
 
 
+def test_rows_that_could_not_be_loaded_are_fetched_again_when_they_come_near(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?provider=azure")
+    page = reader.page
+    page.route("**/catalogue/rows*", lambda route: route.fulfill(status=404))
+    page.locator(".tall").focus()
+    page.keyboard.press("End")
+    page.wait_for_selector("text=These rows could not be loaded.")
+    page.keyboard.press("Home")
+    page.locator("text=These rows could not be loaded.").first.wait_for(state="detached")
+    page.unroute_all()
+    page.keyboard.press("End")
+    total = page.get_attribute("table.lines", "data-total")
+    page.wait_for_selector(f"tr[aria-rowindex='{int(total or 0) + 1}']")
+    assert not page.is_visible("text=These rows could not be loaded.")
+
+
 def test_columns_are_chosen_in_place_by_keyboard_and_stand_in_the_address(visit: Visits) -> None:
     reader = visit()
     reader.go("/catalogue?provider=aws")
