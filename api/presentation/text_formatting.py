@@ -12,6 +12,8 @@ from gpuplan.planner.serialization.rounded_figures import format_hours, format_p
 
 UNKNOWN = "unknown"
 _SECOND = 1 / 3600
+_YEAR_HOURS = 365.25 * 24
+_AGES = ((24.0, "day"), (1.0, "hour"), (1 / 60, "minute"))
 
 
 def plain(value: object, *, limit: int = 2_000) -> str:
@@ -45,6 +47,15 @@ def usd_per_hour(value: object) -> str:
 def duration(hours: float | None) -> str:
     """Hours in a readable unit: `40 s`, `12 min`, `5.2 h`, `3 d 4 h`, `2.1 years`."""
     return UNKNOWN if hours is None else format_hours(hours)
+
+
+def ago(hours: float) -> str:
+    """How long ago something was, rounded for readers: `40 minutes ago`, `69 days ago`, `1.7 years ago`."""
+    if hours >= _YEAR_HOURS:
+        return f"{hours / _YEAR_HOURS:.1f} years ago"
+    size, unit = next((size, unit) for size, unit in _AGES if hours >= size or unit == "minute")
+    count = int(hours / size)
+    return f"{count} {unit}{'' if count == 1 else 's'} ago"
 
 
 def additional_hours(hours: float | None) -> str:

@@ -49,7 +49,7 @@ class Column:
 #: All columns but the first, the instance type, which is always shown.
 COLUMNS = (
     Column(key="usd_per_hour", label="USD/h", name="USD per hour", width=6),
-    Column(key="history", label=f"{SPARK_DAYS} days", name="Prices over time", width=8, is_figure=False, sorts=False),
+    Column(key="history", label=f"{SPARK_DAYS} days", name="Prices over time", width=9, is_figure=False, sorts=False),
     Column(key="usd_per_accelerator", label="per GPU-h", name="Per accelerator-hour", width=7),
     Column(key="usd_per_pflop", label="per PFLOP-h", name="Per PFLOP-hour", width=8),
     Column(key="usd_per_gb", label="per GB-h", name="Per GB-hour", width=6),

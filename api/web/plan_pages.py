@@ -180,8 +180,8 @@ def show(
         "shareable": gpuplan.shares.may_share("plan", plan_id),
         "private": keys_in_force(),
         "note": note or NoteView.of(gpuplan.notes.of(plan_id)),
+        "watching": None if watching is None else gpuplan.watches.one(watching),
     }
-    shared |= {"watching": None if watching is None else gpuplan.watches.one(watching)}
     if isinstance(answer, PlannedAnswer):
         context = planned_view(answer, document, sort=sort, now=now, prices_since=since)
         context["wishable"] = wishable(context["handovers"], wishes)

@@ -24,19 +24,17 @@ from gpuplan.planner.model.plan import Alternative, Infeasible, InfeasibleAnswer
 SORTS = ("label", "cost", "extra", "time")
 #: Sections by position on the page.
 _PLACES = (
-    *(
-        "cost",
-        "sure",
-        "moved",
-        "prices",
-        "schedule",
-        "proof",
-        "runs",
-        "fallback",
-        "ladder",
-        "commitments",
-        "assumptions",
-    ),
+    "cost",
+    "sure",
+    "moved",
+    "prices",
+    "schedule",
+    "proof",
+    "runs",
+    "fallback",
+    "ladder",
+    "commitments",
+    "assumptions",
 )
 #: Sections that the page renders itself.
 _RENDERED_BY_PAGE = ("alternatives", "frontier", "warnings", "conflicts", "ways_out")
@@ -139,7 +137,7 @@ def common(body: Plan | Infeasible, base: str, now: datetime, prices_since: Pric
         "base": base,
         "warnings": [in_form_words(warning) for warning in body.warnings],
         "observed": oldest,
-        "age_days": None if oldest is None else int(days_between(now, oldest)),
+        "age_hours": None if oldest is None else 24 * days_between(now, oldest),
         "prices_since": prices_since,
     }
 

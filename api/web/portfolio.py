@@ -3,7 +3,6 @@
 Works without scripts: the page of a run reloads itself. With scripts only its progress is updated.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -12,10 +11,11 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.authentication import needs
+from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
 from gpuplan.api.http.runs import POLL_SECONDS, OurPool
-from gpuplan.api.presentation.charts.drawing import Figure
+from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.presentation.charts.gantt_board import gantt
 from gpuplan.api.presentation.portfolio import render_portfolio, sureness
 from gpuplan.api.schemas.portfolio import parse_portfolio
@@ -33,11 +33,12 @@ from gpuplan.api.web.text_sections import keyed, sections
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.stored_runs import LIVE, Run
-from gpuplan.planner.model.portfolio import PortfolioAnswer, PortfolioPlan, ScheduledJob
+from gpuplan.planner.model.portfolio import PortfolioAnswer, PortfolioPlan
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(needs("read"))])
 
 USUAL_SECONDS = "30"
+CHART_TITLE = "Schedule of the jobs"
 RunId = Annotated[str, Path(max_length=200)]
 RunText = Annotated[str, Field(max_length=200)]
 #: How much the time axis may be stretched.
@@ -69,12 +70,10 @@ async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool
     seconds, text = form.texts.get("time_limit", [USUAL_SECONDS])[0], sent_text(form)
     try:
         document = sent_document(form, name="the portfolio")
-        query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
         key = idempotency_of(form, scope="POST /portfolio")
-        begun = await workers.run(key.run, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
+        return await _begun(gpuplan, workers, pool, document, seconds=_seconds(seconds), key=key)
     except EXPECTED as error:
         return _form(request, text, seconds, error)
-    return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
 
 
 @router.post("/portfolio/{run_id}/again", dependencies=[Depends(needs("plan"))])
@@ -87,11 +86,18 @@ async def plan_again(
     document = with_changes(run.request["document"], form)
     seconds = str(run.request["time_limit_s"] or USUAL_SECONDS)
     try:
-        query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
         key = idempotency_of(form, scope=f"POST /portfolio/{run_id}/again")
-        begun = await workers.run(key.run, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
+        return await _begun(gpuplan, workers, pool, document, seconds=_seconds(seconds), key=key)
     except EXPECTED as error:
         return _form(request, document_text(document), seconds, error)
+
+
+async def _begun(
+    gpuplan: Services, workers: Workers, pool: OurPool, document: Document, *, seconds: float, key: Idempotency
+) -> Response:
+    """Start a run, once for each key, and redirect to it."""
+    query = PortfolioQuery.model_validate({"time_limit": seconds})
+    begun = await workers.run(key.run, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
     return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
 
 
@@ -183,7 +189,7 @@ def _result(run: Run, stored: Document, zoom: int) -> dict[str, object]:
         "body": body,
         "sureness": sureness(body),
         "jobs": job_lines(jobs, dates),
-        "figure": _figure(body, jobs, dates, zoom) if jobs else None,
+        "chart": gantt(CHART_TITLE, lanes(jobs, dates), starts=body.start, zoom=zoom) if jobs else None,
         "drawn": min(len(jobs), MOST_BARS),
         "finishes": max((short_time(job.finishes_by) for job in jobs), default=None),
         "headline": rendered[0],
@@ -209,14 +215,3 @@ def _dates(run: Run, body: PortfolioPlan) -> dict[int, Dates]:
             deadline=None if due is None else release + timedelta(hours=due),
         )
     return dates
-
-
-def _figure(body: PortfolioPlan, jobs: Sequence[ScheduledJob], dates: dict[int, Dates], zoom: int) -> Figure:
-    title = "Schedule of the jobs"
-    drawn = lanes(jobs, dates)
-    return Figure(
-        title=title,
-        drawing=gantt(title, drawn, starts=body.start, zoom=zoom),
-        columns=(),
-        rows=(),
-    )

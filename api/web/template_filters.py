@@ -16,6 +16,7 @@ def coded(words: object) -> Markup:
 
 
 FILTERS: dict[str, Callable[..., str]] = {
+    "ago": text_formatting.ago,
     "chance": text_formatting.chance,
     "coded": coded,
     "duration": text_formatting.duration,

@@ -12,6 +12,7 @@ from gpuplan.api.presentation.charts.drawing import (
     Size,
     both,
     canvas,
+    cut,
     line,
     reachable,
     text,
@@ -50,8 +51,7 @@ def bars(title: str, rows: Sequence[BarRow]) -> Markup:
         line(svg, (size.left, size.left), (HEAD + 18, height - 4), "axis")
         for number, row in enumerate(rows):
             top = HEAD + ROW_HEIGHT * number
-            name = row.name if len(row.name) <= letters else row.name[: letters - 1] + "…"
-            text(svg, size.left, top + 14, name, kind="strong")
+            text(svg, size.left, top + 14, cut(row.name, letters), kind="strong")
             group = reachable(svg, row.title, href=row.href)
             for place, (value, words) in enumerate(row.values):
                 y = top + 20 + (BAR_HEIGHT + GAP) * place

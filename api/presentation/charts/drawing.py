@@ -104,6 +104,11 @@ def text(parent: ET.Element, x: float, y: float, words: str, *, anchor: str = "s
     return element
 
 
+def cut(words: str, most: int) -> str:
+    """The words, or as many letters of them as `most` allows with an ellipsis."""
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
 def line(parent: ET.Element, x: tuple[float, float], y: tuple[float, float], kind: str) -> None:
     """A straight line of a class, from (x[0], y[0]) to (x[1], y[1])."""
     (x1, x2), (y1, y2) = x, y

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from xml.etree import ElementTree as ET
 
-from gpuplan.api.presentation.charts.drawing import STRONG_LETTER_WIDTH, Size, canvas, line, reachable, text
+from gpuplan.api.presentation.charts.drawing import STRONG_LETTER_WIDTH, Size, canvas, cut, line, reachable, text
 from gpuplan.api.presentation.charts.scale import Scale
 from gpuplan.api.presentation.charts.spans import day_or_hour, marks
 
@@ -96,7 +96,7 @@ class Frame:
     def words(self, words: str, y: float, kind: str) -> None:
         """Text from the left edge, cut at the width of the drawing."""
         most = int((self.size.width - 8) / STRONG_LETTER_WIDTH)
-        text(self.svg, self.size.left, y, words if len(words) <= most else words[: most - 1] + "…", kind=kind)
+        text(self.svg, self.size.left, y, cut(words, most), kind=kind)
 
     def axis(self, last: datetime) -> None:
         """Time labels below the lanes, with grid lines."""

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from gpuplan.api.presentation.charts.drawing import LETTER_WIDTH, STRONG_LETTER_WIDTH, Size, canvas, line, text
+from gpuplan.api.presentation.charts.drawing import LETTER_WIDTH, STRONG_LETTER_WIDTH, Size, canvas, cut, line, text
 from gpuplan.api.presentation.charts.gantt import PATTERNS, ROW_HEIGHT, Bar, Frame, Lane, narrow_gantt, time_shown
 from gpuplan.api.presentation.charts.scale import Scale
 from gpuplan.api.presentation.charts.spans import day_or_hour, marks
@@ -97,9 +97,8 @@ def _track(frame: Frame, track: Sequence[Bar], style: int, top: float) -> None:
         at = (
             left if most >= min(len(bar.name), 12) or following else max(0.0, end - len(bar.name) * STRONG_LETTER_WIDTH)
         )
-        words = bar.name if at < left or len(bar.name) <= most else f"{bar.name[: most - 1]}…" if most > 3 else ""
-        if words:
-            text(frame.svg, at, top + 12, words, kind="strong")
+        if at < left or len(bar.name) <= most or most > 3:
+            text(frame.svg, at, top + 12, bar.name if at < left else cut(bar.name, most), kind="strong")
         frame.marks(bar, style, top)
 
 
@@ -141,8 +140,7 @@ def _names(lanes: Sequence[Lane], tops: Sequence[float]) -> ET.Element:
     for lane, top in zip(lanes, tops, strict=False):
         place, _, machine = lane.name.partition(": ")
         for number, words in enumerate((machine or place, place if machine else "")):
-            shown = words if len(words) <= most else words[: most - 1] + "…"
-            text(svg, 4, top + 16 + 17 * number, shown, kind="" if number else "strong")
+            text(svg, 4, top + 16 + 17 * number, cut(words, most), kind="" if number else "strong")
     for top in tops[1:]:
         line(svg, (0.0, GUTTER), (top - _GAP / 2, top - _GAP / 2), "grid")
     return svg

@@ -28,7 +28,7 @@ def sparkline(seen: Sequence[Seen], *, begin: datetime, end: datetime) -> Markup
     """The observations from `begin` to `end`, in order; words where there are none."""
     within = [one for one in seen if begin <= one.at <= end]
     if not within:
-        words = f"last seen {seen[-1].at:%Y-%m-%d}" if seen else "no history"
+        words = f"last {seen[-1].at:%Y-%m-%d}" if seen else "no history"
         return Markup('<small class="quiet">{}</small>').format(words)
     low, high = min(one.usd for one in within), max(one.usd for one in within)
     span = max((end - begin).total_seconds(), 1.0)

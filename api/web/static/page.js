@@ -112,6 +112,24 @@
   });
   addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => buttons(form, false)));
 
+  // Links and forms whose answer takes a while say what is being done until it is there. Those of htmx have a .busy.
+  let later = 0;
+  const said = (words) => {
+    clearTimeout(later);
+    document.getElementById("doing").textContent = words;
+  };
+  const doing = (event) => {
+    const slow = event.target.closest?.("[data-doing]");
+    if (!slow || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (event.type === "click" && !event.target.closest("a[href]")) return;
+    clearTimeout(later);
+    later = setTimeout(said, 400, slow.dataset.doing);
+  };
+  document.addEventListener("click", doing);
+  document.addEventListener("submit", doing);
+  document.addEventListener("keydown", (event) => event.key === "Escape" && said(""));
+  addEventListener("pageshow", () => said(""));
+
   // A chart is one Tab stop; arrow keys move between points, as in the ARIA toolbar pattern.
   const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   const points = (chart) => [...chart.querySelectorAll(":is(a, [tabindex]):not(.off)")];

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gpuplan.api.presentation.text_formatting import (
     additional_hours,
+    ago,
     difference_text,
     duration,
     layout,
@@ -98,3 +99,20 @@ def test_a_time_names_its_zone() -> None:
 def test_a_difference_of_hours_is_said_as_people_say_hours(hours: float, signed: str, expected: str) -> None:
     assert additional_hours(hours) == signed
     assert difference_text(additional_hours(hours)) == expected
+
+
+@pytest.mark.parametrize(
+    ("hours", "expected"),
+    [
+        (0.0, "0 minutes ago"),
+        (1 / 60, "1 minute ago"),
+        (0.99, "59 minutes ago"),
+        (1.5, "1 hour ago"),
+        (23.9, "23 hours ago"),
+        (24 * 69 + 4, "69 days ago"),
+        (24 * 365, "365 days ago"),
+        (24 * 602, "1.6 years ago"),
+    ],
+)
+def test_an_age_is_rounded_for_readers(hours: float, expected: str) -> None:
+    assert ago(hours) == expected

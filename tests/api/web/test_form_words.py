@@ -27,10 +27,12 @@ def test_names_of_fields_become_labels(text: str, expected: str) -> None:
     assert in_form_words(text) == expected
 
 
-def test_no_page_of_an_answer_calls_a_field_of_the_form_by_its_name_in_a_file(
-    client: httpx.Client, planned: str, unplanned: str
-) -> None:
+def test_no_page_of_an_answer_calls_a_field_of_the_form_by_its_name_in_a_file(client: httpx.Client) -> None:
     names = re.compile(r"budget_usd|max_nodes|price_kinds|on_demand|constraints\.(?:providers|regions|geography)")
+    job = {"model": "resnet-50", "samples": "115M", "deadline": "36h", "providers": "aws", "max_nodes": "8"}
+    jobs = job | {"price_kinds": "on_demand", "budget_usd": "1000"}, job | {"budget_usd": "1"}
+    planned, unplanned = (client.post("/plans", data=stated).headers["location"] for stated in jobs)
+    assert (planned.startswith("/plans/plan-"), unplanned.startswith("/plans/none-")) == (True, True)
     for path in (planned, unplanned):
         for suffix in ("", "/why", "/why?name=H100", "/why?name=aws"):
             page = client.get(path + suffix).text

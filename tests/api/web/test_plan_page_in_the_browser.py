@@ -73,6 +73,19 @@ def test_a_budget_dragged_by_touch_gives_the_fastest_plan_within_it(
     assert page.inner_text("output[for=drag]") == "none"
 
 
+def test_a_page_that_takes_long_says_what_is_being_done(visit: Visits, planned: str) -> None:
+    reader = visit()
+    reader.go(planned)
+    page = reader.page
+    # As if the answer never came.
+    page.evaluate("addEventListener('click', event => event.preventDefault())")
+    page.locator("a:text('With carbon')").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#doing:text('Finding the choices of least carbon')")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#doing") == ""
+
+
 def test_the_service_gone_while_a_line_moves_is_told(visit: Visits, planned: str) -> None:
     reader = visit()
     reader.go(planned)
