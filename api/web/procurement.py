@@ -17,7 +17,7 @@ from gpuplan.api.web.forecast_example import EXAMPLE
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
 from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
-from gpuplan.api.web.procurement_view import sweep_views
+from gpuplan.api.web.procurement_view import sweep_views, years_views
 from gpuplan.api.web.text_sections import sections
 from gpuplan.planner.model.procurement import ProcurementPlan, UnservedForecast
 from gpuplan.planner.model.wire import wire
@@ -74,6 +74,7 @@ def _result(request: Request, gpuplan: Services, stored: Document) -> Response:
         "section": "Portfolio",
         "name": decision.name if decision else "No hardware can run this",
         "answer_sections": sections(render_decision(shown)),
+        "years": years_views(decision) if decision else [],
         "sweeps": sweep_views(decision) if decision else [],
         "answer_id": decision.id if decision else None,
         "shareable": decision is not None and gpuplan.shares.may_share("run", decision.id),

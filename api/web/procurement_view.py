@@ -1,15 +1,90 @@
-"""Data for the page of a procurement decision: how it turns as the runs or the price of electricity move."""
+"""Data for the page of a procurement decision: its cost over the years, and where it turns."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 
-from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
+from gpuplan.api.presentation.charts.areas import AreaSpan, Layer, stacked_areas
+from gpuplan.api.presentation.charts.drawing import NARROW, WIDE, Axis, Figure, LegendEntry, Size
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
-from gpuplan.api.presentation.text_formatting import plain, usd
-from gpuplan.planner.model.procurement import ForecastSweep, ProcurementPlan, SweepStep
+from gpuplan.api.presentation.plan_charts import short_usd
+from gpuplan.api.presentation.text_formatting import number, percent, plain, usd
+from gpuplan.planner.model.procurement import ForecastSweep, ProcurementPlan, ScenarioYears, SweepStep, YearlyCost
 
 #: Most decisions that have a colour of their own.
 _STYLES = ("s1", "s2", "s3", "s4", "s5", "s6")
+#: Own, commit and rent, from the bottom.
+_LAYERS = (Layer(name="own", style="s1"), Layer(name="commit", style="s2"), Layer(name="rent", style="s3"))
+#: A chart beside others.
+_BESIDE = Size(name="wide", width=400.0, height=280.0, left=60.0, right=14.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YearsView:
+    """The cost over the years in one scenario: its name with its probability, and the chart."""
+
+    name: str
+    figure: Figure
+
+
+def years_views(decision: ProcurementPlan) -> list[YearsView]:
+    """The cost over the years in each scenario, all on one scale, so that they compare."""
+    scenarios = decision.over_years
+    highest = max((sum(_parts(years)) for scenario in scenarios for years in scenario.years), default=0.0)
+    sizes = (WIDE if len(scenarios) == 1 else _BESIDE, NARROW)
+    return [_years_view(scenario, highest, sizes) for scenario in scenarios] if highest > 0 else []
+
+
+def _parts(years: YearlyCost) -> tuple[float, float, float]:
+    return float(years.own_usd_per_year), float(years.commitments_usd_per_year), float(years.renting_usd_per_year)
+
+
+def _years_view(scenario: ScenarioYears, highest: float, sizes: tuple[Size, ...]) -> YearsView:
+    spans = tuple(
+        AreaSpan(begin=years.from_year, end=years.until_year, values=_parts(years), title=_spent(years))
+        for years in scenario.years
+    )
+    across = Axis(title="years from the start", write=number, marks=tuple(map(float, range(int(spans[-1].end) + 1))))
+    up = Axis(title="USD a year", write=short_usd)
+    title = f"Cost a year: {plain(scenario.name)}"
+    drawing = stacked_areas(title, _LAYERS, spans, across, up, highest=highest, sizes=sizes)
+    rows = tuple(
+        (
+            f"{number(years.from_year)} to {number(years.until_year)}",
+            usd(years.own_usd_per_year),
+            usd(years.commitments_usd_per_year),
+            usd(years.renting_usd_per_year),
+            usd(_total(years)),
+        )
+        for years in scenario.years
+    )
+    columns = (("years", False), *((layer.name, True) for layer in _LAYERS), ("total", True))
+    used = zip(_LAYERS, zip(*(span.values for span in spans), strict=True), strict=True)
+    legend = tuple(
+        LegendEntry(name=layer.name, style=layer.style, shape="square") for layer, values in used if any(values)
+    )
+    name = (
+        plain(scenario.name)
+        if scenario.probability == 1
+        else f"{plain(scenario.name)} ({percent(scenario.probability)})"
+    )
+    return YearsView(
+        name=name, figure=Figure(title="Cost a year", drawing=drawing, columns=columns, rows=rows, legend=legend)
+    )
+
+
+def _total(years: YearlyCost) -> Decimal:
+    return years.own_usd_per_year + years.commitments_usd_per_year + years.renting_usd_per_year
+
+
+def _spent(years: YearlyCost) -> str:
+    """`Years 0 to 1: $9,000 a year: own $5,000, rent $4,000`."""
+    shares = zip(
+        _LAYERS, (years.own_usd_per_year, years.commitments_usd_per_year, years.renting_usd_per_year), strict=True
+    )
+    parts = ", ".join(f"{layer.name} {usd(value)}" for layer, value in shares if value)
+    span = f"Years {number(years.from_year)} to {number(years.until_year)}"
+    return f"{span}: {usd(_total(years))} a year" + (f", {parts}" if parts else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,6 +183,28 @@ class ProcurementRisk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class YearlyCost:
+    """Cost a year from `from_year` to `until_year` in dollars of the day: own machines, commitments with what running on
+    them costs, and renting.
+
+    What is paid at once is spread evenly over the years that it serves, less what the machines are sold for.
+    """
+
+    from_year: float
+    until_year: float
+    own_usd_per_year: Usd
+    commitments_usd_per_year: Usd
+    renting_usd_per_year: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioYears(Scenario):
+    """The cost of the decision over the years of a scenario. Discounted, the years add up to its present cost."""
+
+    years: tuple[YearlyCost, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BindingLimit:
     """A limit that raises the cost, what does not fit into it, and the decision without it."""
 
@@ -295,6 +317,7 @@ class ProcurementPlan:
     rent: tuple[RentedRuns, ...]
     cost_usd: ProcurementCost
     risk: ProcurementRisk | None
+    over_years: tuple[ScenarioYears, ...]
     binding: tuple[BindingLimit, ...]
     not_bought: tuple[UnboughtMachine, ...]
     upfront_usd: Usd

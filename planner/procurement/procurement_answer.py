@@ -106,6 +106,7 @@ def _plan(outcome: Decided, settings: PlannerSettings, read: _ForecastFields) ->
         rent=tuple(_rent(j, rent, forecast) for j, rent in enumerate(outcome.rent)),
         cost_usd=_cost(outcome.costs),
         risk=outcome.risk,
+        over_years=outcome.over_years,
         binding=outcome.binding,
         not_bought=outcome.instead,
         upfront_usd=money(outcome.upfront_usd),

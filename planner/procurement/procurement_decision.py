@@ -12,6 +12,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.procurement.binding_limits import binding
 from gpuplan.planner.procurement.capacity_expansion import Expanded, expand
 from gpuplan.planner.procurement.commitments import Node, Spending
+from gpuplan.planner.procurement.cost_over_years import cost_over_years
 from gpuplan.planner.procurement.forecast import Forecast, Machine
 from gpuplan.planner.procurement.procurement_model import Model, model_of, refuse_what_is_too_large
 from gpuplan.planner.procurement.procurement_parts import (
@@ -86,6 +87,7 @@ def _decided(forecast: Forecast, columns: Columns, given: Served, model: Model, 
         rent=rent,
         costs=costs_of(given, model, best, stay),
         risk=None if stay is None else risk(forecast, model, best, stay),
+        over_years=cost_over_years(forecast, given, model, best),
         binding=binding(given, model, best, lambda units: in_words(given, model, units)),
         instead=_instead(given, model, best),
         upfront_usd=sum(purchase.units * purchase.machine.usd for purchase in buy) + upfront_of_terms(model, best),

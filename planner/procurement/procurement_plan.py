@@ -9,6 +9,7 @@ from gpuplan.planner.model.procurement import (
     ExistingCapacity,
     ProcurementCertificate,
     ProcurementRisk,
+    ScenarioYears,
     UnboughtMachine,
 )
 from gpuplan.planner.procurement.commitments import Spending
@@ -139,6 +140,7 @@ class Decided:
     rent: tuple[Rent, ...]
     costs: Costs
     risk: ProcurementRisk | None
+    over_years: tuple[ScenarioYears, ...]
     binding: tuple[BindingLimit, ...]
     instead: tuple[UnboughtMachine, ...]
     upfront_usd: float

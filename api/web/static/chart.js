@@ -103,7 +103,7 @@
   };
 
   // The drawing by itself, with the styles that the page gives it.
-  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "display"];
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font-family", "font-size", "font-weight", "display"];
   const alone = (svg) => {
     const copy = svg.cloneNode(true);
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
@@ -156,9 +156,9 @@
       crosshair(figure);
       filters(figure);
     });
-    document.querySelectorAll("[data-live]:not([data-ready])").forEach((box) => {
+    document.querySelectorAll("[data-pictures]:not([data-ready])").forEach((box) => {
       box.dataset.ready = "";
-      pictures(box.querySelector("figure"), box.querySelector(".files"), "cost-against-time");
+      pictures(box.querySelector("figure"), box.querySelector(".files"), box.dataset.pictures);
     });
   };
   document.addEventListener("htmx:after:swap", all);

@@ -47,6 +47,21 @@ def test_a_forecast_is_decided_and_its_decision_has_an_address(client: httpx.Cli
     assert "<b>lab" not in page.text
 
 
+def test_the_cost_over_the_years_is_drawn_and_tabled_for_each_scenario(client: httpx.Client) -> None:
+    jobs = [
+        {"job": SMALL["jobs"][0]["job"], "per_month": {"low": 1, "expected": 2, "high": 9}, "growth_per_year": "50%"}
+    ]
+    answer = sent(client, SMALL | {"jobs": jobs, "horizon_years": 2})
+    page = words(client.get(answer.headers["location"]).text)
+    decision = client.get(f"/v1{answer.headers['location']}").json()["decision"]
+    assert "low (30 %) Cost a year" in page
+    for scenario in decision["over_years"]:
+        for years in scenario["years"]:
+            parts = [float(years[f"{way}_usd_per_year"]) for way in ("own", "commitments", "renting")]
+            figures = " ".join(f"${usd:,.2f}" for usd in (*parts, sum(parts)))
+            assert f"{years['from_year']:g} to {years['until_year']:g} {figures}" in page
+
+
 def test_a_forecast_that_is_sent_twice_from_one_form_is_decided_once(client: httpx.Client) -> None:
     def number() -> str:
         field = re.search(r'name="once" value="([0-9a-f]{32})"', client.get("/buy").text)

@@ -168,6 +168,26 @@ class ProcurementRisk(TypedDict):
     scenarios: list[ScenarioCost]
 
 
+class YearlyCost(TypedDict):
+    """Cost a year from `from_year` to `until_year` in dollars of the day: own machines, commitments with what running on
+    them costs, and renting.
+
+    What is paid at once is spread evenly over the years that it serves, less what the machines are sold for.
+    """
+
+    from_year: float
+    until_year: float
+    own_usd_per_year: Usd
+    commitments_usd_per_year: Usd
+    renting_usd_per_year: Usd
+
+
+class ScenarioYears(Scenario):
+    """The cost of the decision over the years of a scenario. Discounted, the years add up to its present cost."""
+
+    years: list[YearlyCost]
+
+
 class BindingLimit(TypedDict):
     """A limit that raises the cost, what does not fit into it, and the decision without it."""
 
@@ -272,6 +292,7 @@ class ProcurementPlan(TypedDict):
     rent: list[RentedRuns]
     cost_usd: ProcurementCost
     risk: ProcurementRisk | None
+    over_years: list[ScenarioYears]
     binding: list[BindingLimit]
     not_bought: list[UnboughtMachine]
     upfront_usd: Usd
