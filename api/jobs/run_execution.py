@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.api.jobs.search_history import SearchHistory
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
@@ -65,8 +66,11 @@ def execute(gpuplan: "Services", heartbeat: Heartbeat) -> None:
 def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> JsonObject:
     """The request is `{document, snapshot, time_limit_s, iterations, seed}`; the portfolio starts at the time of the request."""
 
+    history = SearchHistory()
+
     def report(progress: "Progress") -> None:
-        heartbeat.tell(progress_document(progress))
+        document = progress_document(progress)
+        heartbeat.tell(document | {"history": history.after(document)})
 
     asked = dict(run.request)
     answer: JsonObject = wire(

@@ -29,6 +29,7 @@ from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
 from gpuplan.api.web.portfolio_changes import document_text, editable_jobs, with_changes
 from gpuplan.api.web.portfolio_example import EXAMPLE
 from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, short_time
+from gpuplan.api.web.search_view import search_figure
 from gpuplan.api.web.text_sections import keyed, sections
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -107,13 +108,15 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
     run = _stored(gpuplan, run_id)
     heartbeat = pool.heartbeat(run_id)
     live = run.status in LIVE
+    progress = heartbeat.progress if heartbeat is not None and live else run.progress
     context = {
         "section": "Portfolio",
         "run": run,
         "live": live,
         "shareable": gpuplan.shares.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
-        "progress": (heartbeat.progress if heartbeat is not None and live else run.progress) or None,
+        "progress": progress or None,
+        "search": search_figure(progress, live=live),
         "result": None if run.answer is None else _result(run, run.answer, zoom),
         "zoom": zoom,
         "zooms": ZOOMS,

@@ -27,8 +27,8 @@ class Run(TypedDict):
     cancel_asked: bool
     progress: JsonObject
     """Of a portfolio: seconds, cost_usd of the jobs that run, objective_usd (with what leaving jobs out counts) and its
-    bound_usd, gap, jobs_seen, jobs_planned, jobs_not_placed, jobs and stage; of a refresh: regions done and in all, by
-    provider."""
+    bound_usd, gap, jobs_seen, jobs_planned, jobs_not_placed, jobs, stage and history, up to 120 changes of objective_usd and
+    bound_usd with the seconds of each; of a refresh: regions done and in all, by provider."""
     answer: JsonObject | None
     answer_at: str | None
     """Where the answer is read on its own."""

@@ -108,6 +108,9 @@ def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_pl
     portfolio = run_answer["answer"]["portfolio"]
     assert portfolio["jobs"]
     assert portfolio["certificate"]["gap"] == pytest.approx(run_answer["progress"]["gap"], rel=1e-4)
+    history, final = run_answer["progress"]["history"], run_answer["progress"]
+    assert {name: history[-1][name] for name in ("objective_usd", "bound_usd")}.items() <= final.items()
+    assert 0 <= history[0]["seconds"] <= history[-1]["seconds"] <= final["seconds"]
     assert client.delete(path).json() == run_answer
 
 

@@ -95,7 +95,7 @@ def test_names_that_are_markup_stay_names(client: httpx.Client) -> None:
 
 def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: httpx.Client) -> None:
     path = sent(client, written(hard()), seconds="300").headers["location"]
-    page = until(client, path, lambda page: "Cost of the jobs that run" in page and "no plan yet" not in page)
+    page = until(client, path, lambda page: "Best plan and lower bound over the search" in page)
     assert '<noscript><meta http-equiv="refresh"' in page
     assert f'hx-get="{path}"' in page
     assert "of 30" in words(page)
@@ -104,6 +104,7 @@ def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: ht
     page = until(client, path, lambda page: "Searching for the cheapest plan" not in page)
     assert "was stopped early" in page
     assert "Schedule of the jobs" in page
+    assert "after best plan lower bound gap" in words(page)
     # Once more changes nothing.
     assert client.post(f"{path}/cancel").status_code == 303
 
