@@ -10,7 +10,6 @@ from gpuplan.api.cli.standard_output import console
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
 
 EVERYTHING = "all"
 
@@ -69,7 +68,7 @@ def _refuse_contradictions(plan_id: str | None, document: JsonObject, *, every: 
 
 def _show(answer: Actual | Actuals, *, as_json: bool) -> None:
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.actuals import render_actuals, render_report
@@ -79,7 +78,7 @@ def _show(answer: Actual | Actuals, *, as_json: bool) -> None:
 
 def _show_forgotten(answer: Forgotten, *, as_json: bool) -> None:
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     count = answer.forgotten
     console().print(f"{count} {'report' if count == 1 else 'reports'} forgotten")

@@ -34,9 +34,7 @@ def afford(
     services = open_gpuplan(inventory=inventory, settings=settings)
     answer = services.afford.afford({key: value for key, value in document.items() if value is not None})
     if as_json:
-        from gpuplan.planner.model.wire import wire
-
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.afford import afford_sections

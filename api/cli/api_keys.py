@@ -9,7 +9,6 @@ from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.cli.standard_output import console
 from gpuplan.api.schemas.access import NewKey
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.planner.model.wire import wire
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key, see `gpuplan keys list`.")]
 
@@ -55,7 +54,7 @@ def listing(*, as_json: AsJson = False) -> None:
     """List all keys, without secrets, including expired and revoked ones."""
     answer = open_gpuplan().api_keys.listed()
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.api_keys import render_keys
@@ -67,7 +66,7 @@ def revoke(key_id: KeyId, *, as_json: AsJson = False) -> None:
     """Revoke a key. A running service refuses it within seconds."""
     answer = open_gpuplan().api_keys.revoke(key_id)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     console().print(f"{answer.id} ({answer.name}) is revoked.")
 
@@ -79,7 +78,7 @@ def rotate(key_id: KeyId, *, as_json: AsJson = False) -> None:
 
 def _show_new(answer: NewKey, *, as_json: bool) -> None:
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.api_keys import render_new_key

@@ -19,11 +19,10 @@ def audit(
 ) -> None:
     """Show the audit log, newest first: plans, refreshes, keys, watches, runs and refused logins."""
     from gpuplan.api.services.price_history import read_since
-    from gpuplan.planner.model.wire import wire
 
     page = open_gpuplan().audit_log.page(since=read_since(since), identity=who, limit=limit)
     if as_json:
-        print_json({"entries": wire(page.records), "more": page.before is not None})
+        print_json({"entries": page.records, "more": page.before is not None})
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.api_keys import render_audit

@@ -9,7 +9,6 @@ from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.api.cli.standard_output import console
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
 
 
 def capacity(
@@ -60,7 +59,7 @@ def capacity(
     else:
         answer = service.of_job(stated_job(job), limit_seconds=limit_seconds)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.capacity import render_capacity
@@ -71,7 +70,7 @@ def capacity(
 def _report(document: JsonObject, *, as_json: bool) -> None:
     report = open_gpuplan().capacity.report(document)
     if as_json:
-        print_json(wire(report))
+        print_json(report)
         return
     place = report.zone or report.region
     kind = report.price_kind.replace("_", " ")

@@ -14,7 +14,6 @@ from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import PlanAnswer
-from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given
@@ -60,7 +59,7 @@ def check(
     plans, now = open_gpuplan(inventory=inventory, settings=settings).plans, datetime.now(UTC)
     rows = [compared(str(path), *_sides(path, against, given, plans, now)) for path in paths]
     if form is Format.JSON:
-        print_json({"against": against, "jobs": wire(rows)})
+        print_json({"against": against, "jobs": rows})
     else:
         answers().write(markdown(rows, against, most))
     if most is not None and any(row.is_too_dear(most) for row in rows):

@@ -76,6 +76,8 @@ def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None)
 
 
 def print_json(answer: object) -> None:
-    """Print exactly one JSON document, in ASCII if the terminal's encoding is not UTF-8."""
+    """Print an answer as exactly one JSON document, in ASCII if the terminal's encoding is not UTF-8."""
+    from gpuplan.planner.model.wire import wire
+
     unicode = (answers().encoding or "").lower().replace("-", "") == "utf8"
-    answers().write(json.dumps(answer, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")
+    answers().write(json.dumps(wire(answer), indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")

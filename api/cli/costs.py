@@ -8,7 +8,6 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.cli.standard_output import answers, console
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
 
 PlanId = Annotated[str, typer.Argument(metavar="PLAN_ID", help="The id of a saved plan.")]
 NO_BUDGET = "none"
@@ -52,7 +51,7 @@ def costs(
         return
     answer = service.of_month(month, by)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
         return
     from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows, render_costs
 
@@ -86,7 +85,7 @@ def budget(
     answer = open_gpuplan().costs.set_budget(document)
     from gpuplan.api.presentation.costs import render_budget
 
-    print_json(wire(answer)) if as_json else console().print(render_budget(answer))
+    print_json(answer) if as_json else console().print(render_budget(answer))
 
 
 def adopt(plan_id: PlanId, *, as_json: AsJson = False) -> None:
@@ -94,7 +93,7 @@ def adopt(plan_id: PlanId, *, as_json: AsJson = False) -> None:
     answer = open_gpuplan().costs.adopt(plan_id)
     from gpuplan.api.presentation.costs import render_inclusion
 
-    print_json(wire(answer)) if as_json else console().print(render_inclusion(answer))
+    print_json(answer) if as_json else console().print(render_inclusion(answer))
 
 
 def drop(plan_id: PlanId, *, as_json: AsJson = False) -> None:
@@ -102,4 +101,4 @@ def drop(plan_id: PlanId, *, as_json: AsJson = False) -> None:
     answer = open_gpuplan().costs.drop(plan_id)
     from gpuplan.api.presentation.costs import render_inclusion
 
-    print_json(wire(answer)) if as_json else console().print(render_inclusion(answer))
+    print_json(answer) if as_json else console().print(render_inclusion(answer))

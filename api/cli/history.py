@@ -37,7 +37,7 @@ def history(
         write_csv(answers(), HISTORY_COLUMNS, map(wire, page.rows))
     elif output is Format.json:
         named = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
-        print_json(named | {"prices": wire(tuple(page.rows))})
+        print_json(named | {"prices": tuple(page.rows)})
     else:
         from gpuplan.api.presentation.price_history import render_history
 
@@ -59,14 +59,13 @@ def diff(
     Without arguments, compares the current snapshot with the one before.
     """
     from gpuplan.api.services.price_history import DIFF_COLUMNS, comparison, csv_rows
-    from gpuplan.planner.model.wire import wire
 
     gpuplan = open_gpuplan()
     page = gpuplan.price_history.diff(*gpuplan.price_history.compared(before, after, field="FROM"), provider=provider)
     if output is Format.csv:
         write_csv(answers(), DIFF_COLUMNS, csv_rows(page.rows))
     elif output is Format.json:
-        print_json(wire(comparison(page)))
+        print_json(comparison(page))
     else:
         from gpuplan.api.presentation.snapshot_diff import render_diff
 

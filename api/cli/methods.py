@@ -12,7 +12,6 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import usd
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import PlanAnswer
-from gpuplan.planner.model.wire import wire
 
 #: The ways of training that are compared, from the dearest memory to the least.
 METHODS = ("full", "lora", "qlora")
@@ -48,7 +47,7 @@ def methods(
         after = {method: plans.plan(second, now=now) for method, (_, second) in stages.items()}
     answers = {method: plans.plan(job, now=now) for method, job in ways.items()}
     if as_json:
-        print_json(wire({"methods": answers} | ({"dpo": after} if after else {})))
+        print_json({"methods": answers} | ({"dpo": after} if after else {}))
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.methods import method_sections

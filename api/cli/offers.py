@@ -61,11 +61,10 @@ def offers(
 def accelerators(*, as_json: AsJson = False) -> None:
     """List every known accelerator with its memory and speed."""
     from gpuplan.catalog.model.accelerators import accelerators as all_accelerators
-    from gpuplan.planner.model.wire import wire
 
     rows = tuple(all_accelerators().values())
     if as_json:
-        print_json({"accelerators": wire(rows)})
+        print_json({"accelerators": rows})
         return
     from gpuplan.api.presentation.offer_tables import render_accelerators
 

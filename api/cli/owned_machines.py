@@ -10,7 +10,6 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
 
 #: The limit of an inventory's `purchase_usd`.
 _TOP_USD = 20e6
@@ -90,6 +89,6 @@ def listing(*, inventory: InventoryFile = None, as_json: AsJson = False) -> None
 
     machines = listed_machines(gpuplan.context.owned)
     if as_json:
-        print_json({"machines": wire(machines)})
+        print_json({"machines": machines})
     else:
         print_sections(render_machines(machines))

@@ -11,7 +11,6 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job_or_wor
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import PlanAnswer
-from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import ImportedJob
@@ -98,7 +97,7 @@ def plan(
     if made is not None:
         imported_jobs.print_cost_as_asked(made, answer, services.context)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
     else:
         _print(answer, details=details or frontier)
     _exit_without_plan(answer.outcome)

@@ -40,7 +40,6 @@ def portfolio(
 ) -> None:
     """Find the cheapest way to run many jobs together, with a proven gap."""
     from gpuplan.catalog.runtime.errors import UnusableInput
-    from gpuplan.planner.model.wire import wire
 
     if not 0 < time_limit <= LONGEST_SEARCH_S:
         raise UnusableInput.at(
@@ -58,7 +57,7 @@ def portfolio(
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.portfolio import render_portfolio

@@ -1,6 +1,5 @@
 """`gpuplan presets`: list the known models."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -30,7 +29,7 @@ def presets(
             "WORD", message=f"no known model has {word!r} in its name or task; leave it out to see all"
         )
     if as_json:
-        print_json({"presets": [asdict(row) for row in rows]})
+        print_json({"presets": rows})
         return
     from gpuplan.api.presentation.offer_tables import render_presets
 

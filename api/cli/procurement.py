@@ -25,9 +25,7 @@ def buy(
     document = read_job(jobs)
     answer = open_gpuplan(settings=settings).procurement.decide(document, snapshot=snapshot)
     if as_json:
-        from gpuplan.planner.model.wire import wire
-
-        print_json(wire(answer))
+        print_json(answer)
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.procurement import render_decision

@@ -8,7 +8,6 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
 
 
 def replan(
@@ -70,7 +69,7 @@ def replan(
         question["job"] = stated_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.replan import render_replan

@@ -1,5 +1,6 @@
 """`gpuplan run-policy` and `gpuplan simulate`: decide the next step of a spot run, and backtest the policy."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.services.spot_policy_file import StoredPolicy
+    from gpuplan.planner.model.spot_policy import RunPolicy
     from gpuplan.planner.spot_policy.advice import Situation
 
 PlanId = Annotated[str | None, typer.Option("--plan", metavar="ID", help="A saved plan on interruptible machines.")]
@@ -66,11 +68,11 @@ def run_policy(
     from gpuplan.api.services.spot_policy_solving import about, decision
 
     if time is None:
-        answer, show = about(solved), "policy"
+        answer: RunPolicy = about(solved)
         if plan is not None and document is not None:
             from gpuplan.api.services.spot_run_of_plan import finish_of_plan
 
-            answer |= {"as_planned": finish_of_plan(open_gpuplan().plans.saved(plan), document)}
+            answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), document))
     else:
         now = _situation(
             solved,
@@ -81,14 +83,14 @@ def run_policy(
             data_at=data_at,
             since=since,
         )
-        answer, show = decision(solved, now), "decision"
+        answer = decision(solved, now)
     if as_json:
         print_json(answer)
         return
     from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.spot_policy import render_decision, render_policy
+    from gpuplan.api.presentation.spot_policy import render_run_policy
 
-    print_sections(render_policy(answer) if show == "policy" else render_decision(answer))
+    print_sections(render_run_policy(answer))
 
 
 def simulate(

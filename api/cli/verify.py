@@ -10,7 +10,6 @@ from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
 from gpuplan.api.schemas.plan_ids import SAVED
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -42,7 +41,7 @@ def verify(
     )
     answer = gpuplan.verification.verify(document)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.verification import render_verification

@@ -7,7 +7,6 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.planner.model.wire import wire
 
 
 def why(
@@ -32,7 +31,7 @@ def why(
     question: JsonObject = {"job": stated_job(job), **named}
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
     if as_json:
-        print_json(wire(answer))
+        print_json(answer)
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.explanation import render_why

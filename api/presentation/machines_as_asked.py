@@ -1,9 +1,8 @@
 """The sentence that compares a plan with the machines that a launch script asks for."""
 
-from decimal import Decimal
-
 from gpuplan.api.presentation.text_formatting import duration, located, percent, plain, usd
 from gpuplan.api.services.machines_as_asked import Asked, CostAsAsked
+from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.planner.model.shared import Usd
 
 
@@ -18,13 +17,11 @@ def cost_sentence(asked: Asked, cost: CostAsAsked | None, *, limit_hours: float 
     where = f"{asked.nodes:,} x {plain(cost.instance_type)}, {cost.provider} {located(cost.region, None)}, on demand"
     limit = ""
     if limit_hours is not None:
-        limit = f", {usd(_money(cost.usd_per_hour * limit_hours))} at its limit of {duration(limit_hours)}"
+        limit = f", {usd(usd_exactly(cost.usd_per_hour * limit_hours))} at its limit of {duration(limit_hours)}"
     if cost.hours is None or cost.usd is None:
         return f"{machines}, where the job does not fit by the estimate of its memory ({where}{limit})"
     saved = 1 - float(plan_usd) / cost.usd
     than = f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'}"
-    return f"{machines}: {duration(cost.hours)} and {usd(_money(cost.usd))} on {where}{limit}; the plan costs {than}"
-
-
-def _money(value: float) -> Decimal:
-    return Decimal(f"{value:.6f}")
+    return (
+        f"{machines}: {duration(cost.hours)} and {usd(usd_exactly(cost.usd))} on {where}{limit}; the plan costs {than}"
+    )

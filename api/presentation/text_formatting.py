@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.regions import is_place_unknown
@@ -14,6 +14,26 @@ UNKNOWN = "unknown"
 _SECOND = 1 / 3600
 _YEAR_HOURS = 365.25 * 24
 _AGES = ((24.0, "day"), (1.0, "hour"), (1 / 60, "minute"))
+
+
+class PlacedOffer(Protocol):
+    """A price of machines in a place."""
+
+    @property
+    def provider(self) -> str:
+        """The cloud."""
+
+    @property
+    def region(self) -> str:
+        """The region."""
+
+    @property
+    def zone(self) -> str:
+        """The zone; empty for a whole region."""
+
+    @property
+    def price_kind(self) -> str:
+        """Spot or another kind."""
 
 
 def plain(value: object, *, limit: int = 2_000) -> str:
@@ -121,10 +141,10 @@ def located(region: str, zone: str | None) -> str:
     return plain(zone if zone.startswith(region) else f"{region} {zone}")
 
 
-def offer_place(offer: Mapping[str, Any]) -> str:
-    """`aws us-east-1 use1-az4, spot` of an offer in a stored report, by provider, region, zone and price_kind."""
-    place = f"{offer['provider']} {located(offer['region'], offer['zone'])}"
-    return plain(f"{place}, {offer['price_kind'].replace('_', ' ')}")
+def offer_place(offer: PlacedOffer) -> str:
+    """`aws us-east-1 use1-az4, spot`: the place and the price kind of an offer."""
+    place = f"{offer.provider} {located(offer.region, offer.zone)}"
+    return plain(f"{place}, {offer.price_kind.replace('_', ' ')}")
 
 
 def layout(parts: Mapping[str, Any] | None) -> str:

@@ -1,8 +1,7 @@
 """A plan's capacity ladder replayed over availability traces, set by set of zones that were recorded together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +9,23 @@ from numpy.typing import NDArray
 from gpuplan.api.schemas.availability_trace_files import zone_and_set
 from gpuplan.api.services.ladder_of_plan import MACHINE_NAMES, LadderChoice, LadderOfPlan, ladder_of_plan
 from gpuplan.api.services.spot_policy_solving import MOST_CELLS
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.ladder_replay import (
+    LadderPlace,
+    LadderRuleResult,
+    LadderSimulation,
+    LeftOutSet,
+    ObtainedChoice,
+    TraceOfChoice,
+    ZoneSet,
+)
 from gpuplan.planner.model.plan import Plan, PlanAnswer
 from gpuplan.planner.spot_policy.availability_traces import Trace
 from gpuplan.planner.spot_policy.ladder_comparison import LadderOutcome, compare_ladder, together
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms
 
-Part = Mapping[str, Any]
 Flags = NDArray[np.bool_]
 
 
@@ -33,7 +40,7 @@ class LadderReplays:
     most_cells: int = MOST_CELLS
 
 
-def replay_ladder(answer: PlanAnswer, columns: Columns, asked: LadderReplays) -> JsonObject:
+def replay_ladder(answer: PlanAnswer, columns: Columns, asked: LadderReplays) -> LadderSimulation:
     """What the ladder of a planned answer would have got over the traces, beside its first choice and on-demand.
 
     Raises `UnusableInput` for a plan whose ladder cannot be replayed (`ladder_of_plan`), for traces that no set of zones
@@ -41,8 +48,8 @@ def replay_ladder(answer: PlanAnswer, columns: Columns, asked: LadderReplays) ->
     """
     ladder = ladder_of_plan(answer, columns, asked.refused)
     plan, terms = ladder.plan, ladder.terms
-    sets: list[JsonObject] = []
-    left_out: list[JsonObject] = []
+    sets: list[ZoneSet] = []
+    left_out: list[LeftOutSet] = []
     windows: list[Flags] = []
     for name, traces in _sets(asked.traces).items():
         assigned = _assigned(ladder, traces)
@@ -50,30 +57,30 @@ def replay_ladder(answer: PlanAnswer, columns: Columns, asked: LadderReplays) ->
         up = _windows(ladder, assigned, asked.starts) if why is None else np.zeros((0, 0, 0), np.bool_)
         if len(up):
             windows.append(up)
-            sets.append({"name": name, "starts": len(up), "traces": _listed(ladder, assigned)})
+            sets.append(ZoneSet(name=name, starts=len(up), traces=_listed(ladder, assigned)))
         else:
             why = why or f"is shorter than the deadline of {terms.run.deadline_hours:.4g} h"
-            left_out.append({"name": name, "why": why})
+            left_out.append(LeftOutSet(name=name, why=why))
     cells = sum(up.size for up in windows)
     if cells > asked.most_cells:
         message = f"{asked.starts} for so long a deadline are too many; at most {asked.starts * asked.most_cells // cells} are accepted"
         raise UnusableInput.at("starts", message=message)
     if not windows:
-        reasons = "; ".join(f"{part['name']} {part['why']}" for part in left_out)
+        reasons = "; ".join(f"{part.name} {part.why}" for part in left_out)
         raise UnusableInput.at("traces", message=f"no set of zones covers the ladder: {reasons}")
-    return {
-        "plan": plan.id,
-        "name": plan.job.get("name"),
-        "deadline_hours": terms.run.deadline_hours,
-        "try_minutes": round(terms.try_hours * 60, 6),
-        "refused": asked.refused,
-        "choices": [_shown(*one) for one in _numbered(ladder)],
-        "runs": sum(map(len, windows)),
-        "sets": sets,
-        "left_out": left_out,
-        "rules": [_rule(outcome, ladder.numbers) for outcome in compare_ladder(terms, np.concatenate(windows))],
-        "assumptions": _assumptions(plan, terms, sets),
-    }
+    return LadderSimulation(
+        plan=plan.id,
+        name=plan.job.get("name"),
+        deadline_hours=terms.run.deadline_hours,
+        try_minutes=round(terms.try_hours * 60, 6),
+        refused=asked.refused,
+        choices=tuple(_shown(*one) for one in _numbered(ladder)),
+        runs=sum(map(len, windows)),
+        sets=tuple(sets),
+        left_out=tuple(left_out),
+        rules=tuple(_rule(outcome, ladder.numbers) for outcome in compare_ladder(terms, np.concatenate(windows))),
+        assumptions=tuple(_assumptions(plan, terms, sets)),
+    )
 
 
 def _sets(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
@@ -136,57 +143,57 @@ def _windows(ladder: LadderOfPlan, assigned: Sequence[Trace | None], starts: int
     )
 
 
-def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> list[JsonObject]:
+def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> tuple[TraceOfChoice, ...]:
     """Which trace stood for which choice."""
     step_hours = ladder.terms.run.step_hours
-    return [
-        {
-            "choice": number,
-            "trace": trace.name,
-            "stands_in": zone_and_set(trace.name)[0] not in _names(choice, number),
-            "up": round(float(trace.up(_nodes_in(choice, trace), step_hours).mean()), 4),
-        }
+    return tuple(
+        TraceOfChoice(
+            choice=number,
+            trace=trace.name,
+            stands_in=zone_and_set(trace.name)[0] not in _names(choice, number),
+            up=round(float(trace.up(_nodes_in(choice, trace), step_hours).mean()), 4),
+        )
         for number, choice, trace in zip(ladder.numbers, ladder.choices, assigned, strict=False)
         if trace is not None
-    ]
+    )
 
 
-def _shown(number: int, choice: LadderChoice) -> JsonObject:
-    return {
-        "number": number,
+def _shown(number: int, choice: LadderChoice) -> LadderPlace:
+    return LadderPlace(
+        number=number,
         **{name: getattr(choice.machines, name) for name in MACHINE_NAMES},
-        "usd_per_hour": f"{choice.usd_per_hour:.6f}",
-        "work_hours": round(choice.work_hours, 6),
-    }
+        usd_per_hour=usd_exactly(choice.usd_per_hour),
+        work_hours=round(choice.work_hours, 6),
+    )
 
 
-def _rule(outcome: LadderOutcome, numbers: Sequence[int]) -> JsonObject:
+def _rule(outcome: LadderOutcome, numbers: Sequence[int]) -> LadderRuleResult:
     over = outcome.over_hindsight
-    return {
-        "rule": outcome.rule,
-        "mean_usd": f"{outcome.mean_usd:.6f}",
-        "p95_usd": f"{outcome.p95_usd:.6f}",
-        "over_hindsight": None if over is None else round(over, 6),
-        "late_runs": outcome.late_runs,
-        "worst_late_hours": round(outcome.worst_late_hours, 6),
-        "mean_hours": round(outcome.mean_hours, 4),
-        "preemptions": round(outcome.preemptions, 4),
-        "obtained": [
-            {
-                "choice": number,
-                "first_share": round(use.share_first, 6),
-                "first_after_hours": None if use.mean_wait_hours is None else round(use.mean_wait_hours, 4),
-                "hours": round(use.mean_hours, 4),
-            }
+    return LadderRuleResult(
+        rule=outcome.rule,
+        mean_usd=usd_exactly(outcome.mean_usd),
+        p95_usd=usd_exactly(outcome.p95_usd),
+        over_hindsight=None if over is None else round(over, 6),
+        late_runs=outcome.late_runs,
+        worst_late_hours=round(outcome.worst_late_hours, 6),
+        mean_hours=round(outcome.mean_hours, 4),
+        preemptions=round(outcome.preemptions, 4),
+        obtained=tuple(
+            ObtainedChoice(
+                choice=number,
+                first_share=round(use.share_first, 6),
+                first_after_hours=None if use.mean_wait_hours is None else round(use.mean_wait_hours, 4),
+                hours=round(use.mean_hours, 4),
+            )
             for number, use in sorted(zip(numbers, outcome.uses, strict=True), key=lambda one: one[0])
-        ],
-    }
+        ),
+    )
 
 
-def _assumptions(plan: Plan, terms: LadderTerms, sets: Sequence[Part]) -> list[str]:
+def _assumptions(plan: Plan, terms: LadderTerms, sets: Sequence[ZoneSet]) -> list[str]:
     """What the replay takes for granted."""
     every = terms.run.checkpoint_every_hours
-    stand_ins = any(trace["stands_in"] for part in sets for trace in part["traces"])
+    stand_ins = any(trace.stands_in for part in sets for trace in part.traces)
     asked = (
         "always obtained"
         if not terms.refused

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpuplan.api.services.audited import Audited
@@ -14,6 +15,8 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 if TYPE_CHECKING:
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion, SituationDocument
     from gpuplan.api.services.spot_policy_file import StoredPolicy
+    from gpuplan.planner.model.ladder_replay import LadderSimulation
+    from gpuplan.planner.model.spot_policy import RunPolicy, Simulation
     from gpuplan.planner.spot_policy.advice import Situation
     from gpuplan.planner.spot_policy.availability_traces import Trace
 
@@ -40,8 +43,8 @@ class SpotPolicyService:
             one_of_run_and_plan(question)
             _check_run(self._context, question, traces_in(question.fit, field="fit"))
 
-    def run_policy(self, document: Document) -> Document:
-        """The policy of a run with its expected cost, or with `now` its decision, as `gpuplan run-policy --json` prints it."""
+    def run_policy(self, document: Document) -> "RunPolicy":
+        """The policy of a run with its expected cost, or with `now` its decision."""
         with self._audited.question("run-policy") as entry:
             answer = self._planner.call(answer_run_policy, document)
             entry.subject = str(document.get("plan", ""))
@@ -58,8 +61,8 @@ class SpotPolicyService:
             traces_in(question.traces, field="traces")
             _check_run(self._context, question, traces_in(question.fit, field="fit"))
 
-    def simulation(self, document: Document) -> Document:
-        """The cost of a run's policy over many starts, as `gpuplan simulate --json` prints it."""
+    def simulation(self, document: Document) -> "Simulation":
+        """The cost of a run's policy over many starts."""
         with self._audited.question("simulation") as entry:
             answer = self._planner.call(answer_simulation, document)
             entry.subject = str(document.get("plan", ""))
@@ -75,15 +78,15 @@ class SpotPolicyService:
             traces_in(question.traces, field="traces")
             saved_plan(self._context, question.plan)
 
-    def ladder_simulation(self, document: Document) -> Document:
-        """What a plan's capacity ladder would have got, as `gpuplan simulate --ladder --json` prints it."""
+    def ladder_simulation(self, document: Document) -> "LadderSimulation":
+        """What a plan's capacity ladder would have got."""
         with self._audited.question("simulation") as entry:
             answer = self._planner.call(answer_ladder_simulation, document)
             entry.subject = str(document["plan"])
         return answer
 
 
-def answer_ladder_simulation(context: ServiceContext, document: Document) -> Document:
+def answer_ladder_simulation(context: ServiceContext, document: Document) -> "LadderSimulation":
     """Work out the answer of `SpotPolicyService.ladder_simulation`; write nothing."""
     from gpuplan.api.schemas.spot_policy_requests import LadderQuestion, traces_in
     from gpuplan.api.services.ladder_replay import LadderReplays, replay_ladder
@@ -100,7 +103,7 @@ def answer_ladder_simulation(context: ServiceContext, document: Document) -> Doc
     return replay_ladder(answer, context.columns(answer.body.snapshot_id), asked)
 
 
-def answer_run_policy(context: ServiceContext, document: Document) -> Document:
+def answer_run_policy(context: ServiceContext, document: Document) -> "RunPolicy":
     """Work out the answer of `SpotPolicyService.run_policy`; write nothing."""
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, one_of_run_and_plan, traces_in
     from gpuplan.api.schemas.spot_run import parse_spot_run
@@ -118,12 +121,12 @@ def answer_run_policy(context: ServiceContext, document: Document) -> Document:
         with faults_under("now"):
             return decision(stored_policy, _situation(stored_policy, question.now))
     answer = about(stored_policy)
-    if question.plan is not None:
-        answer |= {"as_planned": finish_of_plan(saved_plan(context, question.plan), run)}
-    return answer
+    if question.plan is None:
+        return answer
+    return replace(answer, as_planned=finish_of_plan(saved_plan(context, question.plan), run))
 
 
-def answer_simulation(context: ServiceContext, document: Document) -> Document:
+def answer_simulation(context: ServiceContext, document: Document) -> "Simulation":
     """Work out the answer of `SpotPolicyService.simulation`; write nothing."""
     from gpuplan.api.schemas.spot_policy_requests import SimulationQuestion, one_of_run_and_plan, traces_in
     from gpuplan.api.services.spot_policy_solving import Replays, simulate

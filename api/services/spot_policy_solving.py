@@ -1,4 +1,4 @@
-"""Runs on interruptible machines at the doors: solve a policy, ask it what to do now, replay it over traces."""
+"""Runs on interruptible machines: solve a policy, ask it what to do now, replay it over traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +10,16 @@ import numpy as np
 from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, trace_files
 from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
 from gpuplan.api.services.spot_policy_file import StoredPolicy
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.spot_policy import (
+    PolicyDecision,
+    PolicyExpectation,
+    RuleResult,
+    Simulation,
+    SpotPlace,
+    Traced,
+)
 from gpuplan.planner.spot_policy.advice import Situation, advise
 from gpuplan.planner.spot_policy.availability_traces import Trace, windows
 from gpuplan.planner.spot_policy.policy_comparison import Compared, compare
@@ -28,49 +36,49 @@ def solved(request: SpotRequest) -> StoredPolicy:
     return StoredPolicy(name=request.name, policy=policy, assumptions=request.assumptions)
 
 
-def about(stored_policy: StoredPolicy) -> JsonObject:
+def about(stored_policy: StoredPolicy) -> PolicyExpectation:
     """What a policy was computed for, and what it expects."""
     policy, terms = stored_policy.policy, stored_policy.policy.terms
     demand = terms.on_demand_usd_per_hour * (terms.work_hours + terms.changeover_hours)
-    return {
-        "name": stored_policy.name,
-        "work_hours": terms.work_hours,
-        "deadline_hours": terms.deadline_hours,
-        "changeover_hours": terms.changeover_hours,
-        "step_hours": terms.step_hours,
-        "checkpoint_every_hours": terms.checkpoint_every_hours,
-        "on_demand_usd_per_hour": terms.on_demand_usd_per_hour,
-        "places": [
-            {
-                "name": place.name,
-                "usd_per_hour": place.usd_per_hour,
-                "speed": round(place.speed, 6),
-                "availability": round(chain.availability, 4),
-                "preemptions_per_up_hour": round(chain.preemptions_per_up_hour, 4),
-            }
+    return PolicyExpectation(
+        name=stored_policy.name,
+        work_hours=terms.work_hours,
+        deadline_hours=terms.deadline_hours,
+        changeover_hours=terms.changeover_hours,
+        step_hours=terms.step_hours,
+        checkpoint_every_hours=terms.checkpoint_every_hours,
+        on_demand_usd_per_hour=terms.on_demand_usd_per_hour,
+        places=tuple(
+            SpotPlace(
+                name=place.name,
+                usd_per_hour=place.usd_per_hour,
+                speed=round(place.speed, 6),
+                availability=round(chain.availability, 4),
+                preemptions_per_up_hour=round(chain.preemptions_per_up_hour, 4),
+            )
             for place, chain in zip(terms.places, policy.chains, strict=True)
-        ],
-        "expected_usd": f"{policy.expected_usd:.6f}",
-        "on_demand_usd": f"{demand:.6f}",
-        "deadline_kept": "always: on-demand is taken in time whatever the places do",
-        "assumptions": list(stored_policy.assumptions),
-    }
+        ),
+        expected_usd=usd_exactly(policy.expected_usd),
+        on_demand_usd=usd_exactly(demand),
+        deadline_kept="always: on-demand is taken in time whatever the places do",
+        assumptions=stored_policy.assumptions,
+    )
 
 
-def decision(stored_policy: StoredPolicy, now: Situation) -> JsonObject:
+def decision(stored_policy: StoredPolicy, now: Situation) -> PolicyDecision:
     """What to do now, and why."""
     advice = advise(stored_policy.policy, now)
-    return {
-        "action": advice.action,
-        "place": advice.place,
-        "checkpoint_first": advice.checkpoint_first,
-        "on_demand_within_hours": round(advice.rescue_in_hours, 6),
-        "expected_usd": None if advice.expected_usd is None else f"{advice.expected_usd:.6f}",
-        "on_demand_usd": f"{advice.on_demand_usd:.6f}",
-        "decide_again_in_hours": stored_policy.policy.terms.step_hours,
-        "reasons": list(advice.reasons),
-        "assumptions": list(stored_policy.assumptions),
-    }
+    return PolicyDecision(
+        action=advice.action,
+        place=advice.place,
+        checkpoint_first=advice.checkpoint_first,
+        on_demand_within_hours=round(advice.rescue_in_hours, 6),
+        expected_usd=None if advice.expected_usd is None else usd_exactly(advice.expected_usd),
+        on_demand_usd=usd_exactly(advice.on_demand_usd),
+        decide_again_in_hours=stored_policy.policy.terms.step_hours,
+        reasons=advice.reasons,
+        assumptions=stored_policy.assumptions,
+    )
 
 
 def traces_of(given: Sequence[str], *, field: str) -> tuple[Trace, ...]:
@@ -101,7 +109,7 @@ class Replays:
     most_cells: int = MOST_CELLS
 
 
-def simulate(document: Mapping[str, Any], asked: Replays) -> JsonObject:
+def simulate(document: Mapping[str, Any], asked: Replays) -> Simulation:
     """Cost and lateness of a run's policy over many starts, beside simple rules and the omniscient optimum.
 
     With one place, each trace is a place of its own to be judged in turn; with several, traces and places have the
@@ -135,20 +143,20 @@ def simulate(document: Mapping[str, Any], asked: Replays) -> JsonObject:
     ]
     solved_policy = solved(request)
     up = np.concatenate(parts)
-    return {
-        "policy": about(solved_policy),
-        "runs": len(up),
-        "seed": asked.seed,
-        "traces": [
-            {
-                "name": trace.name,
-                "hours": round(trace.hours, 3),
-                "up": round(float(trace.up(request.nodes, terms.step_hours).mean()), 4),
-            }
+    return Simulation(
+        policy=about(solved_policy),
+        runs=len(up),
+        seed=asked.seed,
+        traces=tuple(
+            Traced(
+                name=trace.name,
+                hours=round(trace.hours, 3),
+                up=round(float(trace.up(request.nodes, terms.step_hours).mean()), 4),
+            )
             for trace in asked.judged
-        ],
-        "rules": [_row(compared) for compared in compare(terms, up, solved_policy.policy)],
-    }
+        ),
+        rules=tuple(map(_row, compare(terms, up, solved_policy.policy))),
+    )
 
 
 def fitting_of(document: Mapping[str, Any], traces: Sequence[Trace]) -> dict[str, tuple[Trace, ...]]:
@@ -166,18 +174,18 @@ def fitting_of(document: Mapping[str, Any], traces: Sequence[Trace]) -> dict[str
     return {name: _named(traces, name) for name in names}
 
 
-def _row(compared: Compared) -> JsonObject:
-    return {
-        "rule": compared.rule,
-        "mean_usd": f"{compared.mean_usd:.6f}",
-        "p95_usd": f"{compared.p95_usd:.6f}",
-        "over_omniscient": round(compared.over_omniscient, 6),
-        "late_runs": compared.late_runs,
-        "worst_late_hours": round(compared.worst_late_hours, 6),
-        "spot_hours": round(compared.spot_hours, 4),
-        "on_demand_hours": round(compared.on_demand_hours, 4),
-        "preemptions": round(compared.preemptions, 4),
-    }
+def _row(compared: Compared) -> RuleResult:
+    return RuleResult(
+        rule=compared.rule,
+        mean_usd=usd_exactly(compared.mean_usd),
+        p95_usd=usd_exactly(compared.p95_usd),
+        over_omniscient=round(compared.over_omniscient, 6),
+        late_runs=compared.late_runs,
+        worst_late_hours=round(compared.worst_late_hours, 6),
+        spot_hours=round(compared.spot_hours, 4),
+        on_demand_hours=round(compared.on_demand_hours, 4),
+        preemptions=round(compared.preemptions, 4),
+    )
 
 
 def _place_names(document: Mapping[str, Any]) -> list[str]:

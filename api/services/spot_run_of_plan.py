@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -13,6 +14,7 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Machines, Phase
+from gpuplan.planner.model.spot_policy import FinishAsPlanned
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
@@ -93,7 +95,7 @@ def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase
     }
 
 
-def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
+def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> FinishAsPlanned:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
     Machines are back `restart_hours` after each preemption and the wait that the plan states; `run` is what
@@ -105,15 +107,15 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
     plan = answer.plan
     standby = _standby(plan)
     if standby is not None:
-        return {
-            "mean_hours": plan.hours.expected,
-            "p95_hours": plan.hours.p95,
-            "probability_in_time": plan.deadline_probability,
-            "confidence": float(plan.job["confidence"]),
-            "latest_switch_hours": standby.switch_by_hours,
-            "spot_first_usd": str(plan.cost_usd.expected),
-            "switch_probability": standby.probability,
-        }
+        return FinishAsPlanned(
+            mean_hours=plan.hours.expected,
+            p95_hours=plan.hours.p95,
+            probability_in_time=plan.deadline_probability,
+            confidence=float(plan.job["confidence"]),
+            latest_switch_hours=standby.switch_by_hours,
+            spot_first_usd=plan.cost_usd.expected,
+            switch_probability=standby.probability,
+        )
     phase, settings, confidence = plan.phases[0], plan.settings, float(plan.job["confidence"])
     rate, deadline = preempted_per_hour(phase, settings), float(run["deadline"])
     work, setup = float(run["work"]), float(settings["setup_hours"])
@@ -133,15 +135,15 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> JsonObject:
     spread = finish(spot, log_sigma=math.hypot(log_sigma, between_zones)) if between_zones else ends
     latest = latest_switch(spot, rescue, deadline - setup, confidence)
     first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
-    return {
-        "mean_hours": round(setup + ends.mean, 6),
-        "p95_hours": round(setup + spread.quantile(0.95), 6),
-        "probability_in_time": round(spread.probability_by(deadline - setup), 6),
-        "confidence": confidence,
-        "latest_switch_hours": None if latest is None else round(setup + latest, 6),
-        "spot_first_usd": f"{first.usd:.6f}",
-        "switch_probability": round(first.switch_probability, 6),
-    }
+    return FinishAsPlanned(
+        mean_hours=round(setup + ends.mean, 6),
+        p95_hours=round(setup + spread.quantile(0.95), 6),
+        probability_in_time=round(spread.probability_by(deadline - setup), 6),
+        confidence=confidence,
+        latest_switch_hours=None if latest is None else round(setup + latest, 6),
+        spot_first_usd=usd_exactly(first.usd),
+        switch_probability=round(first.switch_probability, 6),
+    )
 
 
 def preempted_per_hour(phase: Phase, settings: Mapping[str, Any]) -> float:

@@ -19,6 +19,11 @@ def usd_micros(usd: Decimal | str | float) -> int:
     return int((value * MICROS_PER_USD).to_integral_value(rounding=ROUND_HALF_EVEN))
 
 
+def usd_exactly(usd: float) -> Decimal:
+    """Computed dollars as an amount of whole micro-dollars, with all six decimals."""
+    return Decimal(f"{usd:.6f}")
+
+
 def usd_text(micros: int) -> str:
     """Micro-dollars as the decimal string used on the wire: at least cents, no trailing zeros."""
     whole, rest = divmod(abs(micros), MICROS_PER_USD)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.spot_policy import SpotAction
 from gpuplan.planner.spot_policy.policy_solver import BARRED, grid_of, solve
 from gpuplan.planner.spot_policy.run_parameters import ON_DEMAND
 from gpuplan.planner.spot_policy.simple_rules import must_rescue
@@ -35,14 +36,14 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """`action` is stay, checkpoint, start, move, switch to on-demand, or wait; `place` is the place to run at from now on.
+    """`place` is the place to run at from now on.
 
     `checkpoint_first` says to write one before leaving; `rescue_in_hours` is how long on-demand can be put off.
     `expected_usd` is the expected remaining cost under the policy (None if only on-demand is left, or the time is too tight
     for the policy's steps); `on_demand_usd` is the cost of on-demand from now on.
     """
 
-    action: str
+    action: SpotAction
     place: str | None
     checkpoint_first: bool
     rescue_in_hours: float
@@ -116,7 +117,7 @@ def _expected_usd(policy: Policy, seen: RunState) -> float | None:
     return value if value < BARRED else None
 
 
-def _action(at: int, target: int, demand: int, *, due: bool) -> str:
+def _action(at: int, target: int, demand: int, *, due: bool) -> SpotAction:
     if target == WAITING:
         return "wait"
     if target == at:

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 from datetime import timedelta
-from decimal import Decimal
 
+from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.planner.model.verification import PhasedComparison, PlanComparison, SingleComparison
 from gpuplan.planner.verify.alternatives_check import (
     alternatives,
@@ -185,6 +185,6 @@ def covers(
         **asdict(comparison),
         pairs_in_phases_priced_exactly=phased.priced,
         pairs_in_phases_left_to_the_bound_alone="those that it leaves least room" if phased.left else "none",
-        no_plan_in_any_number_of_phases_costs_less_than_usd=None if least is None else Decimal(f"{least:.6f}"),
+        no_plan_in_any_number_of_phases_costs_less_than_usd=None if least is None else usd_exactly(least),
         which_is_below_the_plan_by_percent=None if least is None else round(100 * (1 - least / max(cost_usd, 1e-9)), 4),
     )

@@ -15,11 +15,11 @@ from gpuplan.api.schemas.prices import Prices, SnapshotDiff
 from gpuplan.api.schemas.wire_types.problem import Problem
 from gpuplan.api.schemas.wire_types.refresh import Refresh, Refreshes
 from gpuplan.api.schemas.wire_types.run import Run
-from gpuplan.api.schemas.wire_types.spot import LadderSimulation, RunPolicy, Simulation
 from gpuplan.api.schemas.wire_types.watch import Watch, Watches
 from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.ladder_replay import LadderSimulation
 from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityReport
 from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
 from gpuplan.planner.model.plan import InfeasibleAnswer as Unplanned
@@ -27,6 +27,7 @@ from gpuplan.planner.model.plan import PlannedAnswer as Planned
 from gpuplan.planner.model.portfolio import PortfolioAnswer
 from gpuplan.planner.model.procurement import DecisionAnswer
 from gpuplan.planner.model.replan import ReplanAnswer
+from gpuplan.planner.model.spot_policy import RunPolicy, Simulation
 from gpuplan.planner.model.verification import VerificationAnswer
 
 __all__ = [

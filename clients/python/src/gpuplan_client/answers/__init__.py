@@ -14,6 +14,7 @@ from gpuplan_client.answers.costs_answer import Costs, PlanInCosts, TeamBudget
 from gpuplan_client.answers.estimate import Estimate
 from gpuplan_client.answers.explanation import WhyAnswer
 from gpuplan_client.answers.import_answer import ImportAnswer
+from gpuplan_client.answers.ladder_replay import LadderSimulation
 from gpuplan_client.answers.live_capacity import Capacity, CapacityAnswers, CapacityReport
 from gpuplan_client.answers.plan import Infeasible, Plan, PlanAnswer
 from gpuplan_client.answers.plan import InfeasibleAnswer as Unplanned
@@ -26,7 +27,7 @@ from gpuplan_client.answers.procurement import DecisionAnswer
 from gpuplan_client.answers.refresh import Refresh, Refreshes
 from gpuplan_client.answers.replan import ReplanAnswer
 from gpuplan_client.answers.run import Run
-from gpuplan_client.answers.spot import LadderSimulation, RunPolicy, Simulation
+from gpuplan_client.answers.spot_policy import RunPolicy, Simulation
 from gpuplan_client.answers.verification import VerificationAnswer
 from gpuplan_client.answers.watch import Watch, Watches
 
