@@ -16,6 +16,7 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 
 if TYPE_CHECKING:
+    from gpuplan.api.schemas.refresh_answers import RefreshReport
     from gpuplan.providers.refresh.parallel_fetch import Progress
 
 EXIT_NOT_WHOLE = 3
@@ -58,29 +59,29 @@ def refresh(
     gpuplan = open_gpuplan(settings=settings)
     try:
         with _progress(shown=not quiet and not as_json) as progress:
-            document = gpuplan.refreshes.refresh(asked, progress=progress)
+            report = gpuplan.refreshes.refresh(asked, progress=progress)
     except StoreFailure as error:
         if not as_json:
             answers().write(f"refresh: failed; {plain(error)}\n")
         raise
     if metrics_file is not None:
-        write_metrics(metrics_file, document, gpuplan.store.last_whole_refresh_at())
-    _show(document, as_json=as_json, quiet=quiet)
-    if document["outcome"] != "whole" or watches_failed(document):
+        write_metrics(metrics_file, report, gpuplan.store.last_whole_refresh_at())
+    _show(report, as_json=as_json, quiet=quiet)
+    if report.outcome != "whole" or watches_failed(report):
         raise typer.Exit(EXIT_NOT_WHOLE)
 
 
-def _show(document: JsonObject, *, as_json: bool, quiet: bool) -> None:
+def _show(report: "RefreshReport", *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print_json(document)
+        print_json(report)
         return
     if not quiet:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.refresh import render_refresh
 
-        print_sections(render_refresh(document))
+        print_sections(render_refresh(report))
         answers().write("\n")
-    answers().write(f"{plain(document['summary'])}\n")
+    answers().write(f"{plain(report.summary)}\n")
 
 
 @contextmanager

@@ -168,4 +168,4 @@ def try_channel(
     if as_json:
         print_json(answer)
         return
-    console().print(f"{answer['channel']} ({answer['kind']}) accepted a test message")
+    console().print(f"{answer.channel} ({answer.kind}) accepted a test message")

@@ -9,7 +9,6 @@ from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.schemas.actuals import ActualsDocument
-from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -27,7 +26,7 @@ async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, wo
     """
     body, document = await read_body(request)
     key = Idempotency.read(request, body, "")
-    return json_answer(await workers.run(key.run, gpuplan, lambda: wire(gpuplan.actuals.report(plan_id, document))))
+    return json_answer(await workers.run(key.run, gpuplan, lambda: gpuplan.actuals.report(plan_id, document)))
 
 
 @router.get(

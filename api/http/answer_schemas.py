@@ -1,6 +1,5 @@
 """The schemas of all responses for the OpenAPI document, derived from the types in which answers are declared."""
 
-from collections.abc import Mapping
 from types import GenericAlias
 from typing import Any, TypedDict
 
@@ -27,7 +26,6 @@ _MEANT: dict[str, Schema] = {
     "Usd": {"type": "string", "description": "US dollars as a decimal string", "examples": ["1234.56"]},
     "Moment": {"type": "string", "format": "date-time", "examples": ["2026-11-21T08:00:00Z"]},
 }
-_PLANNER = "gpuplan.planner."
 _REF = "#/components/schemas/{model}"
 
 
@@ -40,37 +38,26 @@ class _AnswerSchema(GenerateJsonSchema):
 
 
 def answer_schemas() -> dict[str, Schema]:
-    """Every response schema and its parts, by name."""
-    # Answers that are still declared as typed dictionaries, apart: their parts have the names of parts of the others.
-    typed_dicts = {name: answer for name, answer in ANSWERS.items() if not answer.__module__.startswith(_PLANNER)}
-    dataclasses = {name: answer for name, answer in ANSWERS.items() if name not in typed_dicts}
-    schemas = _schemas(dataclasses) | _schemas(typed_dicts)
-    for schema in schemas.values():
-        _without_titles(schema)
-    return schemas | {name: schema for name, schema in _MEANT.items() if name in schemas}
-
-
-def _schemas(answers: Mapping[str, Any]) -> dict[str, Schema]:
-    """The schemas of some answers and of their parts, by name. Classes of one name in two modules are refused."""
-    # A tuple, because pydantic takes a configuration for no bare class.
-    described = ConfigDict(use_attribute_docstrings=True)
-    adapters = [
-        (name, "serialization", TypeAdapter[Any](_tuple_of(answer), config=described))
-        for name, answer in answers.items()
-    ]
-    given, together = TypeAdapter.json_schemas(adapters, ref_template=_REF, schema_generator=_AnswerSchema)  # type: ignore[arg-type]
-    schemas: dict[str, Schema] = dict(together["$defs"])
-    if ambiguous := [name for name in schemas if "__" in name]:
-        raise TypeError(f"two classes of answers have one name, give one of them another: {', '.join(ambiguous)}")
-    for (name, _), schema in given.items():
-        [answer] = schema["prefixItems"]
-        if answer != {"$ref": _REF.format(model=name)}:
-            schemas[str(name)] = answer
+    """Every response schema and its parts, by name. Two classes of one name are refused."""
+    schemas: dict[str, Schema] = {}
+    for name, answer in ANSWERS.items():
+        for part, schema in _schemas(name, answer).items():
+            _without_titles(schema)
+            described = _MEANT.get(part, schema)
+            if schemas.setdefault(part, described) != described:
+                raise TypeError(f"two classes of answers are named {part}; give one of them another name")
     return schemas
 
 
-def _tuple_of(answer: Any) -> Any:
-    return GenericAlias(tuple, (answer,))
+def _schemas(name: str, answer: Any) -> dict[str, Schema]:
+    """The schemas of an answer and of its parts, by name."""
+    # A tuple, because pydantic takes a configuration for no bare class.
+    alone: Any = GenericAlias(tuple, (answer,))
+    adapter = TypeAdapter[Any](alone, config=ConfigDict(use_attribute_docstrings=True))
+    document = adapter.json_schema(ref_template=_REF, schema_generator=_AnswerSchema, mode="serialization")
+    [schema] = document["prefixItems"]
+    parts: dict[str, Schema] = document.get("$defs", {})
+    return parts if schema == {"$ref": _REF.format(model=name)} else parts | {name: schema}
 
 
 def _without_titles(schema: Any) -> None:

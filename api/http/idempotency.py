@@ -12,6 +12,7 @@ from gpuplan.api.security.identity import LOCAL
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.wire import wire
 
 IDEMPOTENCY_KEY = "idempotency-key"
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -46,22 +47,27 @@ class Idempotency:
             digest.update(len(part).to_bytes(8, "big") + part)
         return cls(key=key, scope=_scope(request), request_hash=digest.hexdigest())
 
-    def run(self, gpuplan: Services, answer: Callable[[], Document]) -> Document:
-        """The answer given before under this key, else `answer()`, which is then kept.
+    def run(self, gpuplan: Services, answer: Callable[[], object]) -> Document:
+        """The JSON of the answer given before under this key, else of `answer()`, which is then kept.
 
         Raises `Refused` (422) if the key was used for another request.
         """
         if self.key is None:
-            return answer()
+            return _json_of(answer())
         try:
             stored = gpuplan.store.recall(self.key, self.scope, self.request_hash)
         except UnusableInput as error:
             raise unusable(error, within="header") from error
         if stored is None:
-            stored = gpuplan.store.remember(self.key, self.scope, self.request_hash, answer())
-        if not isinstance(stored, dict):
-            raise TypeError("the stored response of an Idempotency-Key must be an object")
-        return stored
+            stored = gpuplan.store.remember(self.key, self.scope, self.request_hash, wire(answer()))
+        return _json_of(stored)
+
+
+def _json_of(answer: object) -> Document:
+    document = wire(answer)
+    if not isinstance(document, dict):
+        raise TypeError("the response of an operation with an Idempotency-Key must be an object")
+    return document
 
 
 def _refused(message: str) -> Refused:

@@ -14,7 +14,6 @@ from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.schemas.estimate_request import EstimateDocument
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.services.composition import Services
-from gpuplan.planner.model.wire import wire
 
 __all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router"]
 
@@ -80,7 +79,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     if IDEMPOTENCY_KEY not in request.headers:
         return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())
-    answer = await workers.run(key.run, gpuplan, lambda: wire(gpuplan.plans.plan(document, **asked)))
+    answer = await workers.run(key.run, gpuplan, lambda: gpuplan.plans.plan(document, **asked))
     return json_answer(answer)
 
 

@@ -12,8 +12,7 @@ from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.schemas.forecast import ForecastDocument
-from gpuplan.api.services.service_context import Document
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.model.procurement import DecisionAnswer
 
 router = APIRouter()
 
@@ -44,10 +43,9 @@ async def buy(
     # What cannot be read is refused at once, not after the questions that wait for the same thread.
     await quick.run(gpuplan.procurement.check, document, snapshot=query.snapshot)
 
-    def answer() -> Document:
+    def answer() -> DecisionAnswer:
         gpuplan.audited.start("buy", request.scope.get("request_id", ""))
-        stored: Document = wire(gpuplan.procurement.decide(document, snapshot=query.snapshot, save=True))
-        return stored
+        return gpuplan.procurement.decide(document, snapshot=query.snapshot, save=True)
 
     decision = await workers.run(key.run, gpuplan, answer)
     where = {"Content-Location": f"/v1/buy/{decision['decision']['id']}"} if "decision" in decision else {}

@@ -16,6 +16,7 @@ from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
 from gpuplan.api.jobs.thread_pool import Busy
 from gpuplan.api.schemas.refresh import RefreshDocument
+from gpuplan.api.schemas.refresh_answers import RefreshWithoutReport
 from gpuplan.api.security.authorization import Requester, asked_by, record, uncounted
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
@@ -26,7 +27,7 @@ router = APIRouter()
 log = logging.getLogger("gpuplan.refresh")
 
 
-def start(gpuplan: Services, document: Document) -> Document:
+def start(gpuplan: Services, document: Document) -> RefreshWithoutReport:
     """Begin a refresh, and say its id once nothing but the clouds and the store can fail it.
 
     The thread is a daemon: a service that shuts down does not wait for the clouds, and an unfinished refresh leaves the
@@ -36,9 +37,9 @@ def start(gpuplan: Services, document: Document) -> Document:
     if gpuplan.context.has_queue:
         # A worker writes down what came of it, and knows nobody who asked.
         answer = gpuplan.refreshes.begin_shared(document)
-        gpuplan.store.access.record(record("refresh.start", answer["id"], datetime.now(UTC)))
+        gpuplan.store.access.record(record("refresh.start", answer.id, datetime.now(UTC)))
         return answer
-    begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
+    begun: queue.SimpleQueue[RefreshWithoutReport | Exception] = queue.SimpleQueue()
     # Record the result under the requester. Copy nothing else of this call's context: its time limit applies to
     # responses only.
     args = (gpuplan, document, begun, uncounted())
@@ -50,15 +51,18 @@ def start(gpuplan: Services, document: Document) -> Document:
 
 
 def _refresh(
-    gpuplan: Services, document: Document, begun: "queue.SimpleQueue[Document | Exception]", requester: Requester | None
+    gpuplan: Services,
+    document: Document,
+    begun: "queue.SimpleQueue[RefreshWithoutReport | Exception]",
+    requester: Requester | None,
 ) -> None:
     if requester is not None:
         asked_by(requester)
     ids: list[str] = []
 
-    def began(document: Document) -> None:
-        ids.append(document["id"])
-        begun.put(document)
+    def began(started: RefreshWithoutReport) -> None:
+        ids.append(started.id)
+        begun.put(started)
 
     try:
         gpuplan.refreshes.refresh(document, began=began)
@@ -89,12 +93,8 @@ async def start_refresh(request: Request, gpuplan: OurGpuplan, workers: OurWorke
     """Starts immediately and continues in the background; `409` while another refresh runs on this store."""
     body, document = await read_body(request) if _has_body(request) else (b"", {})
     key = Idempotency.read(request, body, "")
-
-    def answer() -> Document:
-        return start(gpuplan, document)
-
     try:
-        begun = await workers.run(key.run, gpuplan, answer)
+        begun = await workers.run(key.run, gpuplan, lambda: start(gpuplan, document))
     except RefreshRunning as error:
         raise Refused(409, str(error)) from error
     except Busy as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.api.schemas.refresh_answers import Progress, RefreshSummary, RefreshWithoutReport
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.refresh_records import RefreshRecord
@@ -15,7 +16,7 @@ from gpuplan.catalog.store.run_store import RunStore
 from gpuplan.catalog.store.stored_runs import Run, Status
 
 if TYPE_CHECKING:
-    from gpuplan.providers.refresh.parallel_fetch import Progress
+    from gpuplan.providers.refresh.parallel_fetch import Progress as TellProgress
 
 log = logging.getLogger("gpuplan.runs")
 
@@ -24,29 +25,32 @@ class RecordedRefresh:
     """Records a refresh in the store as a run, as a context manager; forwards progress to another observer."""
 
     def __init__(
-        self, runs: RunStore, *, began: Callable[[JsonObject], None] | None, progress: "Progress | None" = None
+        self,
+        runs: RunStore,
+        *,
+        began: Callable[[RefreshWithoutReport], None] | None,
+        progress: "TellProgress | None" = None,
     ) -> None:
         """Stores nothing before `began`."""
         self._runs, self._tell_began, self._tell_progress = runs, began, progress
         self._pulse: Heartbeat | None = None
 
-    def began(self, document: JsonObject) -> None:
-        """Record the start of the refresh with this document. Raises `StoreFailure` if it cannot be stored."""
-        at = datetime.fromisoformat(document["started_at"])
+    def began(self, begun: RefreshWithoutReport) -> None:
+        """Record the start of the refresh. Raises `StoreFailure` if it cannot be stored."""
         run = Run(
-            id=document["id"],
+            id=begun.id,
             kind="refresh",
             status="running",
-            request={"asked": document["asked"]},
-            created_at=at,
-            started_at=at,
+            request={"asked": list(begun.asked)},
+            created_at=begun.started_at,
+            started_at=begun.started_at,
             beat_at=datetime.now(UTC),
         )
         self._runs.add(run)
         self._pulse = Heartbeat(self._runs, run.id)
         self._pulse.__enter__()
         if self._tell_began is not None:
-            self._tell_began(document)
+            self._tell_began(begun)
 
     def progress(self, provider: str, done: int, total: int | None) -> None:
         """Store how many regions of a cloud are done."""
@@ -85,30 +89,30 @@ def _failure(error: BaseException | None, run_id: str) -> JsonObject | None:
     return failure_of(error, run_id) if isinstance(error, Exception) else {"detail": "it was interrupted"}
 
 
-def under_way(run: Run) -> JsonObject:
-    """A refresh without a report, as `/v1/refreshes` shows it: its progress, or the reason of its failure."""
-    document: JsonObject = {
-        "id": run.id,
-        "status": "running" if run.status in {"queued", "running"} else "failed",
-        "started_at": run.created_at.isoformat(),
-        "asked": run.request["asked"],
-        "progress": run.progress,
-    }
-    return document if run.error is None else document | {"error": run.error["detail"]}
+def under_way(run: Run) -> RefreshWithoutReport:
+    """A refresh without a report: its progress, or the reason of its failure."""
+    return RefreshWithoutReport(
+        id=run.id,
+        status="running" if run.status in {"queued", "running"} else "failed",
+        started_at=run.created_at,
+        asked=tuple(run.request["asked"]),
+        progress={name: Progress(**regions) for name, regions in run.progress.items()},
+        error=None if run.error is None else run.error["detail"],
+    )
 
 
-def failed_in_short(run: Run) -> JsonObject:
+def failed_in_short(run: Run) -> RefreshSummary:
     """A refresh that failed without a report, for listings: killed, or without room to write its rows."""
     finished = run.finished_at or run.beat_at
-    return {
-        "id": run.id,
-        "status": "failed",
-        "outcome": "failed",
-        "started_at": run.created_at.isoformat(),
-        "finished_at": finished.isoformat(),
-        "seconds": round((finished - run.created_at).total_seconds(), 1),
-        "summary": f"refresh: failed; {(run.error or {}).get('detail', 'no reason given')}",
-    }
+    return RefreshSummary(
+        id=run.id,
+        status="failed",
+        outcome="failed",
+        started_at=run.created_at,
+        finished_at=finished,
+        seconds=round((finished - run.created_at).total_seconds(), 1),
+        summary=f"refresh: failed; {(run.error or {}).get('detail', 'no reason given')}",
+    )
 
 
 def refreshed(record: RefreshRecord) -> Run:

@@ -11,29 +11,39 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from gpuplan.api.notifications.capacity_watches import CAPACITY, capacity_message, looked_up
+from gpuplan.api.notifications.capacity_watches import CAPACITY, capacity_news, last_answer, looked_up, wanted_by
 from gpuplan.api.notifications.delivery import Delivered, deliver
-from gpuplan.api.notifications.reported_answer import offers_gone, reported_answer_of
-from gpuplan.api.notifications.watch_events import DEADLINE_PASSED, event_between, message
+from gpuplan.api.notifications.reported_answer import last_reported, offers_gone, reported_answer_of
+from gpuplan.api.notifications.watch_events import DeadlinePassed, News, event_between, event_of, job_news
 from gpuplan.api.notifications.webhook_sending import Patience
 from gpuplan.api.schemas.watch import deadline_of, job_at
+from gpuplan.api.schemas.watch_answers import (
+    CheckMeta,
+    Deliveries,
+    FailedDelivery,
+    ReportedJob,
+    ReportedMachines,
+    WatchChange,
+    WatchCheck,
+    WatchProblem,
+)
 from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.stored_notifications import Notification
 from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.error_redaction import redacted_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """One watch after a check: its new message (None: nothing new), and its problem."""
+    """One watch after a check: its news (None: nothing new), and its problem."""
 
     watch: Watch
-    payload: JsonObject | None = None
+    news: News | None = None
     problem: str = ""
 
 
@@ -46,13 +56,13 @@ def check_watches(
     *,
     capacity_only: bool = False,
     patience: Patience | None = None,
-) -> JsonObject:
+) -> WatchCheck:
     """Plans every watched job on the snapshot as of `now`, tells what changed, and sends what is still to be sent.
 
     Clouds are asked about watched machines; with `capacity_only`, no job is planned.
 
-    Returns `{snapshot_id, checked, told, problems, deliveries, meta}`. Jobs that cannot be planned and channels that
-    cannot be reached are listed in it and do not stop the others. Raises `StoreFailure` if the store cannot be used.
+    Jobs that cannot be planned and channels that
+    cannot be reached are listed and do not stop the others. Raises `StoreFailure` if the store cannot be used.
     """
     began = time.perf_counter()
     store = context.store.watching
@@ -73,41 +83,40 @@ def check_watches(
     planned = time.perf_counter()
     delivered = deliver(store, context.channels, now, patience=patience)
     names = {stored_watch.id: stored_watch.name for stored_watch in watched}
-    return {
-        "snapshot_id": snapshot_id,
-        "checked": len(checked),
-        "told": [_change(check) for check in checked if check.payload is not None],
-        "problems": [
-            {"watch_id": check.watch.id, "watch": check.watch.name, "problem": check.problem}
+    return WatchCheck(
+        snapshot_id=snapshot_id,
+        checked=len(checked),
+        told=tuple(_change(check.watch, check.news) for check in checked if check.news is not None),
+        problems=tuple(
+            WatchProblem(watch_id=check.watch.id, watch=check.watch.name, problem=check.problem)
             for check in checked
             if check.problem
-        ],
-        "deliveries": deliveries(delivered, names),
-        "meta": {
-            "planning_milliseconds": round((planned - began) * 1e3, 3),
-            "sending_milliseconds": round((time.perf_counter() - planned) * 1e3, 3),
-        },
-    }
+        ),
+        deliveries=_deliveries(delivered, names),
+        meta=CheckMeta(
+            planning_milliseconds=round((planned - began) * 1e3, 3),
+            sending_milliseconds=round((time.perf_counter() - planned) * 1e3, 3),
+        ),
+    )
 
 
-def deliveries(delivered: Delivered, names: dict[str, str]) -> JsonObject:
-    """The delivery results as JSON; a failure that is `final` is not retried."""
-    return {
-        "sent": len(delivered.sent),
-        "held_elsewhere": len(delivered.elsewhere),
-        "failed": [
-            {
-                "notification_id": failure.notification.id,
-                "watch_id": failure.notification.watch_id,
-                "watch": names.get(failure.notification.watch_id, failure.notification.watch_id),
-                "channel": failure.notification.channel,
-                "event": failure.notification.event,
-                "error": failure.error,
-                "final": failure.final,
-            }
+def _deliveries(delivered: Delivered, names: dict[str, str]) -> Deliveries:
+    return Deliveries(
+        sent=len(delivered.sent),
+        held_elsewhere=len(delivered.elsewhere),
+        failed=tuple(
+            FailedDelivery(
+                notification_id=failure.notification.id,
+                watch_id=failure.notification.watch_id,
+                watch=names.get(failure.notification.watch_id, failure.notification.watch_id),
+                channel=failure.notification.channel,
+                event=event_of(failure.notification),
+                error=failure.error,
+                final=failure.final,
+            )
             for failure in delivered.failed
-        ],
-    }
+        ),
+    )
 
 
 def _with_problem(watch: Watch, check: Callable[[], _Checked]) -> _Checked:
@@ -123,13 +132,11 @@ def _with_problem(watch: Watch, check: Callable[[], _Checked]) -> _Checked:
 
 
 def _check(context: ServiceContext, plans: PlanService, watch: Watch, columns: Columns, now: datetime) -> _Checked:
-    before = watch.last_told
+    before = last_reported(watch)
     deadline = deadline_of(watch.job)
     if deadline is not None and deadline <= now:
-        over = {"outcome": "ended", "plan_id": None, "snapshot_id": columns.snapshot_id, "at": now.isoformat()}
-        payload = message(watch, DEADLINE_PASSED, before, over, (), at=now.isoformat())
-        moved = _tell(context, watch, before, payload, now, ended_at=now)
-        return _Checked(watch=watch, payload=payload if moved else None)
+        over = DeadlinePassed(snapshot_id=columns.snapshot_id, at=now)
+        return _notify(context, watch, before, job_news(watch, "deadline_passed", before, over, ()), now, ended_at=now)
     answer = plans.plan(job_at(watch.job, now), snapshot=columns.snapshot_id, now=now, save=False)
     after = reported_answer_of(answer, now)
     unverified = bool(watch.job["constraints"].get("unverified_availability"))
@@ -139,59 +146,58 @@ def _check(context: ServiceContext, plans: PlanService, watch: Watch, columns: C
         return _Checked(watch=watch)
     # Saved before it is told: whoever gets the message can look at the plan.
     plans.save(answer, now, owners=context.store.watching.owners(watch.id))
-    payload = message(watch, event, before, after, gone, at=now.isoformat())
-    return _Checked(watch=watch, payload=payload if _tell(context, watch, after, payload, now) else None)
+    return _notify(context, watch, after, job_news(watch, event, before, after, gone), now)
 
 
 def _check_capacity(
     context: ServiceContext, live_queries: LiveQueries, watch: Watch, columns: Columns, now: datetime
 ) -> _Checked:
     """Ask the clouds, and tell if the machines can be obtained as wanted where they could not before, or the reverse."""
-    after = looked_up(live_queries, columns, watch.job[CAPACITY], now)
-    if after["outcome"] == watch.last_told["outcome"]:
+    before, wanted = last_answer(watch), wanted_by(watch)
+    after = looked_up(live_queries, columns, wanted, now)
+    if after.outcome == before.outcome:
         return _Checked(watch=watch)
-    payload = capacity_message(watch, watch.last_told, after, at=now.isoformat())
-    return _Checked(watch=watch, payload=payload if _tell(context, watch, after, payload, now) else None)
+    return _notify(context, watch, after, capacity_news(watch, wanted, before, after), now)
 
 
-def _tell(
+def _notify(
     context: ServiceContext,
     watch: Watch,
-    last_told: JsonObject,
-    payload: JsonObject,
+    report: ReportedJob | ReportedMachines,
+    news: News,
     now: datetime,
     *,
     ended_at: datetime | None = None,
-) -> bool:
-    """Store the report and a notification per channel; False if another check has already done so."""
-    queued = [_notification(watch, channel, payload, now) for channel in watch.channels]
-    return context.store.watching.tell(watch, last_told, queued, ended_at=ended_at)
+) -> _Checked:
+    """Store the report and a notification per channel; without news if another check has already done so."""
+    queued = [_notification(watch, channel, news, now) for channel in watch.channels]
+    is_first = context.store.watching.tell(watch, wire(report), queued, ended_at=ended_at)
+    return _Checked(watch=watch, news=news if is_first else None)
 
 
-def _notification(watch: Watch, channel: str, payload: JsonObject, now: datetime) -> Notification:
+def _notification(watch: Watch, channel: str, news: News, now: datetime) -> Notification:
     """With a deterministic id for the same news, by which receivers recognise repeats."""
-    event, snapshot_id, report_number = payload["data"]["event"], payload["data"]["snapshot_id"], watch.tellings + 1
-    named = (watch.id, watch.created_at.isoformat(), str(report_number), snapshot_id, channel, event)
+    report_number = watch.tellings + 1
+    named = (watch.id, watch.created_at.isoformat(), str(report_number), news.snapshot_id, channel, news.event)
     digest = hashlib.sha256("\n".join(named).encode()).hexdigest()
     return Notification(
         id=f"note-{digest[:32]}",
         watch_id=watch.id,
         telling=report_number,
-        snapshot_id=snapshot_id,
+        snapshot_id=news.snapshot_id,
         channel=channel,
-        event=event,
-        payload=payload,
+        event=news.event,
+        payload=news.payload(now),
         created_at=now,
     )
 
 
-def _change(check: _Checked) -> JsonObject:
-    data = (check.payload or {})["data"]
-    return {
-        "watch_id": check.watch.id,
-        "watch": check.watch.name,
-        "event": data["event"],
-        "summary": data["summary"],
-        "plan_id": data["plan_id"],
-        "channels": list(check.watch.channels),
-    }
+def _change(watch: Watch, news: News) -> WatchChange:
+    return WatchChange(
+        watch_id=watch.id,
+        watch=watch.name,
+        event=news.event,
+        summary=news.summary,
+        plan_id=news.plan_id,
+        channels=watch.channels,
+    )

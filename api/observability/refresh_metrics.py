@@ -4,7 +4,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.api.schemas.refresh_answers import RefreshReport
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
 
@@ -28,7 +28,7 @@ def check_metrics_file(path: Path) -> None:
         raise UnusableInput.at("metrics-file", message=message)
 
 
-def write_metrics(path: Path, document: JsonObject, last_whole_at: datetime | None) -> None:
+def write_metrics(path: Path, report: RefreshReport, last_whole_at: datetime | None) -> None:
     """Write the file atomically. Raises `StoreFailure` if it cannot be written."""
     from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
@@ -37,27 +37,28 @@ def write_metrics(path: Path, document: JsonObject, last_whole_at: datetime | No
     def gauge(name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, registry=registry)
 
-    finished_at = datetime.fromisoformat(document["finished_at"])
+    finished_at = report.finished_at
     gauge("gpuplan_refresh_finished_timestamp_seconds", "When the last refresh ended").set(finished_at.timestamp())
-    gauge("gpuplan_refresh_duration_seconds", "How long the last refresh took").set(document["seconds"])
+    gauge("gpuplan_refresh_duration_seconds", "How long the last refresh took").set(report.seconds)
     if last_whole_at is not None:
         whole = gauge("gpuplan_refresh_last_success_timestamp_seconds", "When a refresh last left nothing out")
         whole.set(last_whole_at.timestamp())
     outcome = gauge("gpuplan_refresh_outcome", "1 for the outcome of the last refresh", "outcome")
     for outcome_name in OUTCOMES:
-        outcome.labels(outcome_name).set(outcome_name == document["outcome"])
+        outcome.labels(outcome_name).set(outcome_name == report.outcome)
     for key, (name, text) in _PER_PROVIDER.items():
         counts = gauge(name, text, "provider")
-        for provider in document["providers"]:
-            counts.labels(provider["provider"]).set(provider[key])
+        for provider in report.providers:
+            counts.labels(provider.provider).set(getattr(provider, key))
     fresh = gauge("gpuplan_provider_fresh", "1 if every region and call of the provider answered", "provider")
     ages = gauge("gpuplan_price_age_seconds", "How old prices were when the refresh ended", "provider", "row")
-    for provider in document["providers"]:
-        fresh.labels(provider["provider"]).set(provider["outcome"] == "whole")
+    for provider in report.providers:
+        fresh.labels(provider.provider).set(provider.outcome == "whole")
         for row, key in _AGES.items():
-            if provider[key]:
-                age = (finished_at - datetime.fromisoformat(provider[key])).total_seconds()
-                ages.labels(provider["provider"], row).set(max(0.0, age))
+            observed_at: datetime | None = getattr(provider, key)
+            if observed_at is not None:
+                age = (finished_at - observed_at).total_seconds()
+                ages.labels(provider.provider, row).set(max(0.0, age))
     try:
         write_to_textfile(str(path), registry)
     except OSError as error:

@@ -3,17 +3,17 @@
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import sqlalchemy as sa
 
 from gpuplan.api.schemas.refresh import RefreshDocument
+from gpuplan.api.schemas.refresh_answers import RefreshReport, RefreshWithoutReport
 from gpuplan.api.security.authorization import record
 from gpuplan.api.services.refresh_report import report, running, stored
 from gpuplan.catalog.model.provider_names import is_own_rates
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.audit_log import write_audit
@@ -27,7 +27,7 @@ from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refres
 from gpuplan.providers.refresh.server_clock import clocks, server_time, true_time
 
 #: Called with the id and the start of a refresh as soon as only the clouds or the store can stop it.
-Began = Callable[[JsonObject], None]
+Began = Callable[[RefreshWithoutReport], None]
 
 
 class Retain(Protocol):
@@ -37,7 +37,7 @@ class Retain(Protocol):
         """Raises `StoreFailure` if the store cannot be used."""
 
 
-def nobody(begun: JsonObject) -> None:
+def nobody(begun: RefreshWithoutReport) -> None:
     """For a refresh whose start nobody waits for."""
 
 
@@ -58,7 +58,7 @@ def run_refresh(
     *,
     retain: Retain,
     watching: Watching,
-) -> JsonObject:
+) -> RefreshReport:
     """Ask the clouds, store their rows, and return the report, which is stored too.
 
     Raises `UnusableInput` for an unknown cloud, `RefreshRunning` if another refresh is running, and `StoreFailure` if the
@@ -95,7 +95,7 @@ def run_refresh(
 
 def written(
     store: Store,
-    begun: JsonObject,
+    begun: RefreshWithoutReport,
     refreshed: Refreshed,
     current_rows: CurrentRows,
     *,
@@ -104,22 +104,21 @@ def written(
     warnings: Sequence[str],
     retain: Retain,
     then: Callable[[sa.Connection], None] = lambda connection: None,
-) -> JsonObject:
+) -> RefreshReport:
     """The report of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
     ended = [f"{name} is not in the settings any more: its rows are gone" for name in sorted(current_rows.ended)]
-    document = report(
+    answer = report(
         begun, refreshed, current_rows.snapshot.id, at=at, seconds=took.total_seconds(), warnings=[*warnings, *ended]
     )
     fresh = None if refreshed.snapshot.id == current_rows.snapshot.id else refreshed.snapshot
-    audit_record = record("refresh", document["id"], datetime.now(UTC), outcome=document["outcome"])
+    audit_record = record("refresh", answer.id, datetime.now(UTC), outcome=answer.outcome)
 
     def also(connection: sa.Connection) -> None:
         write_audit(connection, audit_record)
         then(connection)
 
-    store.record_refresh(_record(document, at, took, fresh), fresh, then=also)
-    _forget(retain, at, document)
-    return document
+    store.record_refresh(_record(answer, at, took, fresh), fresh, then=also)
+    return _forget(retain, at, answer)
 
 
 def current_rows_of(store: Store, clouds: Collection[str] | None = None) -> CurrentRows:
@@ -154,20 +153,21 @@ def new_id(at: datetime) -> str:
     return f"refresh-{at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
 
 
-def _record(document: JsonObject, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
+def _record(answer: RefreshReport, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
     return RefreshRecord(
-        id=document["id"],
+        id=answer.id,
         started_at=at,
         finished_at=at + took,
-        outcome=document["outcome"],
+        outcome=answer.outcome,
         snapshot_id=None if fresh is None else fresh.id,
-        report=stored(document),
+        report=stored(answer),
     )
 
 
-def _forget(retain: Retain, at: datetime, document: JsonObject) -> None:
+def _forget(retain: Retain, at: datetime, answer: RefreshReport) -> RefreshReport:
     """Delete what is too old. The new prices are already written, so a failure is only a warning."""
     try:
         retain(now=at)
     except StoreFailure as error:
-        document["warnings"].append(f"old snapshots could not be deleted: {error}")
+        return replace(answer, warnings=(*answer.warnings, f"old snapshots could not be deleted: {error}"))
+    return answer

@@ -1,11 +1,20 @@
-"""The report of a refresh as the JSON object that is stored: each provider's rows and failures, and a line for alerting."""
+"""The report of a refresh: each provider's rows and failures, and a line for alerting."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from gpuplan.api.schemas.wire_types.refresh import ProviderReport, RegionMessage
+from gpuplan.api.schemas.refresh_answers import (
+    ProviderReport,
+    Quarantined,
+    RefreshReport,
+    RefreshWithoutReport,
+    RegionMessage,
+)
+from gpuplan.api.schemas.watch_answers import FailedDelivery, WatchChange, WatchCheck, WatchProblem
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.refresh.refresh_run import Read, Refreshed
 
 #: Rows that were set aside which the stored document keeps: a source that broke sets aside all of its rows every night.
@@ -14,77 +23,84 @@ _LONGEST_REASON = 160
 _SHOWN_ID = 12
 
 
-def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> JsonObject:
+def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> RefreshWithoutReport:
     """A refresh that has begun."""
-    return {
-        "id": refresh_id,
-        "status": "running",
-        "started_at": started_at.isoformat(),
-        "asked": list(names),
-    }
+    return RefreshWithoutReport(id=refresh_id, status="running", started_at=started_at, asked=tuple(names))
 
 
 def report(
-    begun: JsonObject, refreshed: Refreshed, previous_id: str, *, at: datetime, seconds: float, warnings: Sequence[str]
-) -> JsonObject:
-    """The document of a refresh that `begun` so, whose rows are dated `at`, and that took so many seconds."""
-    providers = [provider_report(provider) for provider in refreshed.read]
-    document: JsonObject = begun | {
-        "status": "done",
-        "outcome": refreshed.outcome,
-        "started_at": at.isoformat(),
-        "finished_at": (at + timedelta(seconds=seconds)).isoformat(),
-        "seconds": round(seconds, 3),
-        "snapshot_id": refreshed.snapshot.id,
-        "previous_snapshot_id": previous_id,
-        "providers": providers,
-        "quarantined": [
-            {"provider": provider.gathered.provider, "region": aside.region, "what": aside.what, "reason": aside.reason}
-            for provider in refreshed.read
-            for aside in provider.sifted.aside
-        ],
-        "quarantined_left_out": 0,
-        "unknown_accelerators": sorted(
-            {name for provider in refreshed.read for name in provider.sifted.unknown_accelerators}
-        ),
-        "warnings": list(warnings),
-        "watches": None,
-    }
-    document["hints"] = hints(providers)
-    document["summary"] = summary(document)
+    begun: RefreshWithoutReport,
+    refreshed: Refreshed,
+    previous_id: str,
+    *,
+    at: datetime,
+    seconds: float,
+    warnings: Sequence[str],
+) -> RefreshReport:
+    """The report of a refresh that `begun` so, whose rows are dated `at`, and that took so many seconds."""
+    providers = tuple(map(provider_report, refreshed.read))
+    return _summarized(
+        RefreshReport(
+            id=begun.id,
+            status="done",
+            started_at=at,
+            asked=begun.asked,
+            outcome=refreshed.outcome,
+            finished_at=at + timedelta(seconds=seconds),
+            seconds=round(seconds, 3),
+            snapshot_id=refreshed.snapshot.id,
+            previous_snapshot_id=previous_id,
+            providers=providers,
+            quarantined=tuple(
+                Quarantined(
+                    provider=provider.gathered.provider, region=aside.region, what=aside.what, reason=aside.reason
+                )
+                for provider in refreshed.read
+                for aside in provider.sifted.aside
+            ),
+            quarantined_left_out=0,
+            unknown_accelerators=tuple(
+                sorted({name for provider in refreshed.read for name in provider.sifted.unknown_accelerators})
+            ),
+            hints=_hints(providers),
+            warnings=tuple(warnings),
+            watches=None,
+            summary="",
+        )
+    )
+
+
+def with_watches(answer: RefreshReport, watches: WatchCheck | None, warning: str = "") -> RefreshReport:
+    """The report with what became of watched jobs on its prices; None where `warning` says why they were not checked."""
+    warnings = (*answer.warnings, *([warning] if warning else []))
+    return _summarized(replace(answer, watches=watches, warnings=warnings))
+
+
+def stored(answer: RefreshReport) -> JsonObject:
+    """The report as it is kept."""
+    left_out = max(0, len(answer.quarantined) - STORED_QUARANTINE)
+    cut = replace(answer, quarantined=answer.quarantined[:STORED_QUARANTINE], quarantined_left_out=left_out)
+    document: JsonObject = wire(cut)
     return document
 
 
-def with_watches(document: JsonObject, watches: JsonObject | None, warning: str = "") -> JsonObject:
-    """The document with what became of watched jobs on its prices; None where `warning` says why they were not looked at."""
-    answer = document | {"watches": watches, "warnings": [*document["warnings"], *([warning] if warning else [])]}
-    return answer | {"summary": summary(answer)}
+def for_watches(answer: RefreshReport, watch_ids: Container[str]) -> RefreshReport:
+    """The report with what it says of these watches alone; counts stay those of all."""
+    check = answer.watches
+    if check is None:
+        return answer
+
+    def theirs[Row: WatchChange | WatchProblem | FailedDelivery](rows: Sequence[Row]) -> tuple[Row, ...]:
+        return tuple(row for row in rows if row.watch_id in watch_ids)
+
+    deliveries = replace(check.deliveries, failed=theirs(check.deliveries.failed))
+    shown = replace(check, told=theirs(check.told), problems=theirs(check.problems), deliveries=deliveries)
+    return replace(answer, watches=shown)
 
 
-def stored(document: JsonObject) -> JsonObject:
-    """The document as it is kept."""
-    listed = document["quarantined"][:STORED_QUARANTINE]
-    return document | {"quarantined": listed, "quarantined_left_out": len(document["quarantined"]) - len(listed)}
-
-
-def for_watches(document: JsonObject, watch_ids: Container[str]) -> JsonObject:
-    """The document with what it says of these watches alone; counts stay those of all."""
-    watches = document.get("watches")
-    if not watches:
-        return document
-
-    def theirs(rows: Sequence[JsonObject]) -> list[JsonObject]:
-        return [row for row in rows if row["watch_id"] in watch_ids]
-
-    deliveries = watches["deliveries"] | {"failed": theirs(watches["deliveries"]["failed"])}
-    rows = {"told": theirs(watches["told"]), "problems": theirs(watches["problems"]), "deliveries": deliveries}
-    return document | {"watches": watches | rows}
-
-
-def watches_failed(document: JsonObject) -> int:
+def watches_failed(answer: RefreshReport) -> int:
     """How many messages and plans of watched jobs did not come about."""
-    watches = document["watches"]
-    return len(watches["deliveries"]["failed"]) + len(watches["problems"]) if watches else 0
+    return 0 if answer.watches is None else answer.watches.failures
 
 
 def provider_report(read: Read) -> ProviderReport:
@@ -94,103 +110,98 @@ def provider_report(read: Read) -> ProviderReport:
     rows = sorted(gathered.rows.items())
     since = [offer.stale_since for offer in offers if offer.stale_since is not None]
     observed = [offer.observed_at for offer in offers]
-    return {
-        "provider": gathered.provider,
-        "outcome": read.outcome,
-        "rows": len(offers),
-        "new": read.merged.new,
-        "vanished": read.merged.vanished,
-        "changed": read.merged.changed,
-        "quarantined": len(read.sifted.aside),
-        "stale": len(since),
-        "unconfirmed": read.unconfirmed,
-        "stale_since": min(since).isoformat() if since else None,
-        "oldest_observed_at": min(observed).isoformat() if observed else None,
-        "newest_observed_at": max(observed).isoformat() if observed else None,
-        "instance_types": len(read.merged.types),
-        "regions": len(listed),
-        "regions_read": len(rows),
-        "regions_failed": grouped((region, why) for region, why in sorted(gathered.failed.items())),
-        "failure": gathered.failure or None,
-        "refused": list(read.refused),
-        "calls_failed": [
+    return ProviderReport(
+        provider=gathered.provider,
+        outcome=read.outcome,
+        rows=len(offers),
+        new=read.merged.new,
+        vanished=read.merged.vanished,
+        changed=read.merged.changed,
+        quarantined=len(read.sifted.aside),
+        stale=len(since),
+        unconfirmed=read.unconfirmed,
+        stale_since=min(since) if since else None,
+        oldest_observed_at=min(observed) if observed else None,
+        newest_observed_at=max(observed) if observed else None,
+        instance_types=len(read.merged.types),
+        regions=len(listed),
+        regions_read=len(rows),
+        regions_failed=grouped((region, why) for region, why in sorted(gathered.failed.items())),
+        failure=gathered.failure or None,
+        refused=read.refused,
+        calls_failed=(
             *of_provider(line for _, region_rows in rows for line in region_rows.provider_failures),
             *grouped((region, line) for region, region_rows in rows for line in region_rows.failures),
-        ],
-        "notes": [
+        ),
+        notes=(
             *of_provider(line for _, region_rows in rows for line in region_rows.provider_notes),
             *grouped((region, line) for region, region_rows in rows for line in region_rows.notes),
-        ],
-        "warnings": [*read.warnings, *read.sifted.notes],
-    }
+        ),
+        warnings=(*read.warnings, *read.sifted.notes),
+    )
 
 
-def grouped(lines: Iterable[tuple[str, str]]) -> list[RegionMessage]:
+def grouped(lines: Iterable[tuple[str, str]]) -> tuple[RegionMessage, ...]:
     """What was said of regions, each line once with all its regions, the most common first."""
     regions: defaultdict[str, list[str]] = defaultdict(list)
     for region, line in lines:
         regions[line].append(region)
     ranked = sorted(regions.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [{"message": line, "regions": list(dict.fromkeys(places))} for line, places in ranked]
+    return tuple(RegionMessage(message=line, regions=tuple(dict.fromkeys(places))) for line, places in ranked)
 
 
-def of_provider(lines: Iterable[str]) -> list[RegionMessage]:
+def of_provider(lines: Iterable[str]) -> tuple[RegionMessage, ...]:
     """What was said of the provider as a whole, each line once, of no region."""
-    return [{"message": line, "regions": []} for line in dict.fromkeys(lines)]
+    return tuple(RegionMessage(message=line, regions=()) for line in dict.fromkeys(lines))
 
 
-def hints(providers: Sequence[ProviderReport]) -> list[str]:
+def _hints(providers: Sequence[ProviderReport]) -> tuple[str, ...]:
     """What to do where a cloud gave nothing while others did."""
-    silent = [provider["provider"] for provider in providers if provider["outcome"] == "failed"]
-    others = [provider["provider"] for provider in providers if provider["outcome"] != "failed"]
+    silent = [provider.provider for provider in providers if provider.outcome == "failed"]
+    others = [provider.provider for provider in providers if provider.outcome != "failed"]
     if not silent or not others:
-        return []
-    return [f"to leave out {' and '.join(silent)}: gpuplan refresh --provider {','.join(others)}"]
+        return ()
+    return (f"to leave out {' and '.join(silent)}: gpuplan refresh --provider {','.join(others)}",)
 
 
-def in_short(document: JsonObject) -> JsonObject:
-    """A report without the rows of its sections, for listings."""
-    keys = ("id", "status", "outcome", "started_at", "finished_at", "seconds", "snapshot_id", "summary")
-    return {key: document[key] for key in keys}
-
-
-def summary(document: JsonObject) -> str:
-    """The line for alerting: outcome, every provider, the snapshot, how long it took."""
-    parts = ", ".join(_phrase(provider) for provider in document["providers"])
-    snapshot = document["snapshot_id"][:_SHOWN_ID]
-    same = " (unchanged)" if document["snapshot_id"] == document["previous_snapshot_id"] else ""
-    failed = watches_failed(document)
+def _summarized(answer: RefreshReport) -> RefreshReport:
+    """The report with the line for alerting: outcome, every provider, the snapshot, how long it took."""
+    parts = ", ".join(_phrase(provider) for provider in answer.providers)
+    snapshot = answer.snapshot_id[:_SHOWN_ID]
+    same = " (unchanged)" if answer.snapshot_id == answer.previous_snapshot_id else ""
+    failed = watches_failed(answer)
     watches = f"; {failed:,} of its watch messages and plans failed" if failed else ""
-    return f"refresh: {document['outcome']}; {parts}; snapshot {snapshot}{same}{watches}; {_span(document['seconds'])}"
+    line = f"refresh: {answer.outcome}; {parts}; snapshot {snapshot}{same}{watches}; {_span(answer.seconds)}"
+    return replace(answer, summary=line)
 
 
 def _phrase(provider: ProviderReport) -> str:
-    name = provider["provider"]
-    if provider["outcome"] in {"failed", "refused"}:
-        since = (provider["newest_observed_at"] or "")[:10]
-        stale = f"{name} stale since {since}" if since else f"{name} without rows"
-        word = "refused: " if provider["outcome"] == "refused" else ""
+    name = provider.provider
+    if provider.outcome in {"failed", "refused"}:
+        since = provider.newest_observed_at
+        stale = f"{name} without rows" if since is None else f"{name} stale since {since:%Y-%m-%d}"
+        word = "refused: " if provider.outcome == "refused" else ""
         return f"{stale} ({word}{_cut(_reason(provider))})"
-    counts = [f"{provider['new']:,} new", f"{provider['vanished']:,} gone", f"{provider['changed']:,} changed"]
-    counts += [f"{provider['stale']:,} stale"] if provider["stale"] else []
-    counts += [f"{provider['quarantined']:,} quarantined"] if provider["quarantined"] else []
-    phrase = f"{name} {provider['rows']:,} rows ({', '.join(counts)})"
-    if provider["regions_failed"]:
-        failed = provider["regions"] - provider["regions_read"]
-        phrase += f", {failed:,} of its {provider['regions']:,} regions failed ({_cut(_reason(provider))})"
-    elif provider["calls_failed"]:
+    counts = [f"{provider.new:,} new", f"{provider.vanished:,} gone", f"{provider.changed:,} changed"]
+    counts += [f"{provider.stale:,} stale"] if provider.stale else []
+    counts += [f"{provider.quarantined:,} quarantined"] if provider.quarantined else []
+    phrase = f"{name} {provider.rows:,} rows ({', '.join(counts)})"
+    if provider.regions_failed:
+        failed = provider.regions - provider.regions_read
+        phrase += f", {failed:,} of its {provider.regions:,} regions failed ({_cut(_reason(provider))})"
+    elif provider.calls_failed:
         phrase += f", without all calls ({_cut(_reason(provider))})"
-    elif provider["unconfirmed"]:
-        phrase += f", {provider['unconfirmed']:,} of them not confirmed tonight"
+    elif provider.unconfirmed:
+        phrase += f", {provider.unconfirmed:,} of them not confirmed tonight"
     return phrase
 
 
 def _reason(provider: ProviderReport) -> str:
     """The first reason why a provider, a region or a call gave nothing."""
-    reasons = [provider["failure"], *provider["refused"]]
-    reasons += [line["message"] for line in (*provider["regions_failed"], *provider["calls_failed"])]
+    reasons = [provider.failure, *provider.refused]
+    reasons += [line.message for line in (*provider.regions_failed, *provider.calls_failed)]
     first = next((line for line in reasons if line), "no reason given")
-    return str(first).removeprefix(f"{provider['provider']}: ")
+    return str(first).removeprefix(f"{provider.provider}: ")
 
 
 def _cut(text: str) -> str:

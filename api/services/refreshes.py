@@ -1,11 +1,12 @@
 """Refreshes of prices: run here or on the queue, and reported."""
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpuplan.api.schemas.refresh_answers import Refresh, Refreshes, RefreshReport, RefreshSummary, RefreshWithoutReport
+from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.security.authorization import viewer
 from gpuplan.api.services.retention import RetentionService
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
@@ -19,6 +20,7 @@ from gpuplan.catalog.store.stored_runs import LIVE
 
 if TYPE_CHECKING:
     from gpuplan.api.jobs.queue.shared_refresh import SharedRefreshes
+    from gpuplan.api.services.price_refresh import Began
     from gpuplan.providers.refresh.parallel_fetch import Progress
 
 log = logging.getLogger("gpuplan.refresh")
@@ -32,8 +34,8 @@ class RefreshService:
         self._context, self._watches, self._retention = context, watches, retention
 
     def refresh(
-        self, document: Document, *, began: Callable[[Document], None] | None = None, progress: "Progress | None" = None
-    ) -> Document:
+        self, document: Document, *, began: "Began | None" = None, progress: "Progress | None" = None
+    ) -> RefreshReport:
         """Fetch prices into a new snapshot, plan watched jobs on it, and report.
 
         Calls `began` with the refresh's id once it runs, and `progress` for each region. Raises `RefreshRunning` if
@@ -59,17 +61,17 @@ class RefreshService:
                 self._context.prepare_current()
             return self._with_watches(answer)
 
-    def _with_watches(self, answer: Document) -> Document:
+    def _with_watches(self, answer: RefreshReport) -> RefreshReport:
         """Check watched jobs on the new prices, and store the report of the refresh with the result."""
         from gpuplan.api.services.refresh_report import stored, with_watches
 
         try:
             answer = with_watches(answer, self._watches.check())
-            self._context.store.rewrite_report(answer["id"], stored(answer))
+            self._context.store.rewrite_report(answer.id, stored(answer))
         except StoreFailure as error:
-            unsaved = answer["watches"] is not None
+            unsaved = answer.watches is not None
             what = "the report does not keep its watches" if unsaved else "watches were not checked"
-            answer = with_watches(answer, answer["watches"], f"{what}: {error}")
+            answer = with_watches(answer, answer.watches, f"{what}: {error}")
         return answer
 
     @cached_property
@@ -85,8 +87,8 @@ class RefreshService:
             tell=self._with_watches,
         )
 
-    def begin_shared(self, document: Document) -> Document:
-        """Queue a refresh; returns its id and start. Raises `RefreshRunning` if another runs, `NoWorker` without a worker."""
+    def begin_shared(self, document: Document) -> RefreshWithoutReport:
+        """Queue a refresh. Raises `RefreshRunning` if another runs, `NoWorker` without a worker."""
         from gpuplan.api.schemas.refresh import parse_refresh
 
         wanted = parse_refresh(document)
@@ -107,23 +109,20 @@ class RefreshService:
         except StoreFailure as error:
             log.warning("refreshes that were killed could not be ended: %s", error)
 
-    def listed(self) -> Document:
+    def listed(self) -> Refreshes:
         """Summaries of the last refreshes, the newest first; also of those that left no report."""
         from gpuplan.api.jobs.recorded_refresh import failed_in_short
-        from gpuplan.api.services.refresh_report import in_short
 
         if self._context.store.runs.has_live_refresh():
             self._context.store.runs.give_up_refreshes(datetime.now(UTC))
-        summaries = [in_short(refresh.report) for refresh in self._context.store.refreshes()]
+        summaries = [read_stored(RefreshSummary, refresh.report) for refresh in self._context.store.refreshes()]
         summaries += [
             failed_in_short(failed_refresh) for failed_refresh in self._context.store.runs.failed_refreshes(USUAL_LIST)
         ]
-        newest_first = sorted(
-            summaries, key=lambda summary: datetime.fromisoformat(summary["started_at"]), reverse=True
-        )
-        return {"refreshes": newest_first[:USUAL_LIST]}
+        newest_first = sorted(summaries, key=lambda summary: summary.started_at, reverse=True)
+        return Refreshes(refreshes=tuple(newest_first[:USUAL_LIST]))
 
-    def report(self, refresh_id: str) -> Document:
+    def report(self, refresh_id: str) -> Refresh:
         """The report of one refresh, or its progress, whichever process runs it. Raises `NotStored` if there is none.
 
         Includes the watched jobs that the requester may read.
@@ -132,11 +131,11 @@ class RefreshService:
 
         whole = self._whole_report(refresh_id)
         reader = viewer()
-        if reader == UNRESTRICTED:
+        if reader == UNRESTRICTED or not isinstance(whole, RefreshReport):
             return whole
         return for_watches(whole, {watch.id for watch in self._context.store.watching.every(reader)})
 
-    def _whole_report(self, refresh_id: str) -> Document:
+    def _whole_report(self, refresh_id: str) -> Refresh:
         from gpuplan.api.jobs.recorded_refresh import under_way
 
         refresh_id = an_id(refresh_id, "refresh")
@@ -147,7 +146,7 @@ class RefreshService:
         if run is not None and run.kind == "refresh" and run.status in LIVE:
             return under_way(run)
         try:
-            return self._context.store.refresh(refresh_id).report
+            return read_stored(RefreshReport, self._context.store.refresh(refresh_id).report)
         except NotStored:
             if run is None or run.kind != "refresh":
                 raise

@@ -12,12 +12,14 @@ from gpuplan.api.notifications.reported_answer import reported_answer_of
 from gpuplan.api.notifications.watch_records import MOST_WATCHES, capacity_watch, shown
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.watch import job_at, parse_watch, refuse_excess, watched_job
+from gpuplan.api.schemas.watch_answers import Watch
 from gpuplan.api.security.authorization import owner, record
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.slack_answers import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.stored_watches import Watch as StoredWatch
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -51,7 +53,7 @@ def place_of(name: str) -> Place:
     return Place(**dict(zip(("team_id", "channel_id", "user_id", "enterprise_id"), parts, strict=False)))
 
 
-def watch(gpuplan: "Services", asked: SlackAnswer, document: JsonObject, percent: float) -> JsonObject:
+def watch(gpuplan: "Services", asked: SlackAnswer, document: JsonObject, percent: float) -> Watch:
     """Store a watch that notifies the channel of the request; repeating a watch does not duplicate it.
 
     Raises `UnusableInput` for an invalid job, and above the limit of watches.
@@ -63,19 +65,19 @@ def watch(gpuplan: "Services", asked: SlackAnswer, document: JsonObject, percent
     stored_job = watched_job(given, job)
     answer = gpuplan.plans.plan(job_at(stored_job, now), now=now)
     channels = (_place_of_request(asked).name,)
-    watch = Watch(
+    watch = StoredWatch(
         id="",
         name=job.name,
         job=stored_job,
         channels=channels,
         threshold_percent=percent,
         created_at=now,
-        last_told=reported_answer_of(answer, now),
+        last_told=wire(reported_answer_of(answer, now)),
     )
     return _saved(gpuplan, watch, (job.name, stored_job, channels, percent), now)
 
 
-def watch_machines(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
+def watch_machines(gpuplan: "Services", asked: SlackAnswer) -> Watch:
     """Store a watch that notifies the channel of the request when the wanted machines can be obtained.
 
     Raises `UnusableInput` for machines without a price and above the limits.
@@ -96,15 +98,15 @@ def _place_of_request(asked: SlackAnswer) -> Place:
     )
 
 
-def _saved(gpuplan: "Services", watch: Watch, what: tuple[object, ...], now: datetime) -> JsonObject:
-    """The stored watch as JSON, under the hash of `what` it is."""
+def _saved(gpuplan: "Services", watch: StoredWatch, what: tuple[object, ...], now: datetime) -> Watch:
+    """The stored watch, under the hash of `what` it is."""
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     saved = shown(gpuplan.store.watching.save(replace(watch, id=f"watch-{digest[:16]}"), owner=owner()))
-    gpuplan.store.access.record(record("watch.add", saved["id"], now))
+    gpuplan.store.access.record(record("watch.add", saved.id, now))
     return saved
 
 
-def watches_of(gpuplan: "Services", team_id: str) -> list[JsonObject]:
+def watches_of(gpuplan: "Services", team_id: str) -> list[Watch]:
     """The watches of this workspace, oldest first."""
     mine = f"{SLACK_CHANNEL_PREFIX}{team_id}:"
     watches = gpuplan.store.watching.every()
@@ -115,7 +117,7 @@ def watches_of(gpuplan: "Services", team_id: str) -> list[JsonObject]:
 
 def unwatch(gpuplan: "Services", team_id: str, watch_id: str) -> None:
     """End a watch of this workspace, by any member. Raises `UnusableInput` for an unknown watch."""
-    ids = [watch["id"] for watch in watches_of(gpuplan, team_id)]
+    ids = [watch.id for watch in watches_of(gpuplan, team_id)]
     if watch_id not in ids:
         near = f"accepted: {', '.join(ids[:8])}" if ids else "this workspace has no watches"
         raise NotStored.at("watch", message=f"{watch_id[:80]!r} is not a watch of this workspace; {near}")

@@ -8,6 +8,7 @@ from gpuplan.api.presentation.phrases import job_name, machines, place_and_kind
 from gpuplan.api.presentation.text_formatting import duration, plain, usd, when
 from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.answers import read_answer
+from gpuplan.api.schemas.watch_answers import Watch
 from gpuplan.api.security.authorization import Requester, acting_as
 from gpuplan.api.slack.block_kit import Block, actions, button, header, small, words
 from gpuplan.api.slack.channel_watches import watches_of
@@ -71,16 +72,14 @@ def _in_two_lines(plan: SavedPlan) -> str:
     return f"{name}: {cost} in {time} on {rented}, {made}"
 
 
-def _watches(watches: Sequence[JsonObject]) -> list[Block]:
+def _watches(watches: Sequence[Watch]) -> list[Block]:
     blocks = [header("Watches")]
     if not watches:
         blocks.append(words("This workspace has no watches yet: use Watch below a plan."))
     for watch in watches[-MOST_SHOWN:]:
-        checked = when(watch["checked_at"]) if watch["checked_at"] else "not yet"
-        line = (
-            f"{plain(watch['name'], limit=60)}: notifies of {threshold(watch)}; last notified: {last_reported(watch)}"
-        )
-        blocks += [words(line), small(f"{watch['id']}, {watch['state']}, checked {checked}")]
+        checked = when(watch.checked_at) if watch.checked_at else "not yet"
+        line = f"{plain(watch.name, limit=60)}: notifies of {threshold(watch)}; last notified: {last_reported(watch)}"
+        blocks += [words(line), small(f"{watch.id}, {watch.state}, checked {checked}")]
     if watches:
         blocks.append(small("/gpuplan unwatch ID ends a watch"))
     return blocks

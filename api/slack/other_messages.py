@@ -9,6 +9,7 @@ from gpuplan.api.presentation.text_formatting import duration, located, number, 
 from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.prices import PriceRow
+from gpuplan.api.schemas.watch_answers import Watch
 from gpuplan.api.slack.block_kit import Message, bullets, header, message, small, table, words
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -102,18 +103,18 @@ def _compared_with(plan: ShortPlan, other: ShortPlan, extra: Extra) -> JsonObjec
     return table(("part", "the plan", "this", "more by"), rows, right=(1, 2, 3))
 
 
-def watches_message(watches: Sequence[Part]) -> Message:
+def watches_message(watches: Sequence[Watch]) -> Message:
     """The watches of a workspace."""
     if not watches:
         return note("This workspace has no watches yet: /gpuplan watch last")
     rows = [
         (
-            watch["id"],
-            watch["name"],
+            watch.id,
+            watch.name,
             threshold(watch),
-            watch["state"],
+            watch.state,
             last_reported(watch),
-            when(watch["checked_at"]) if watch["checked_at"] else "not yet",
+            when(watch.checked_at) if watch.checked_at else "not yet",
         )
         for watch in watches
     ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gpuplan.api.presentation.text_formatting import duration, number, usd
-from gpuplan.api.presentation.watched_capacity import condition, in_one_line
+from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.key_value_words import in_words
@@ -176,19 +176,17 @@ def _watch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
         return _watch_machines(gpuplan, asked)
     body = _saved(gpuplan, asked).body
     saved = watch(gpuplan, asked, job_of(gpuplan, asked, body), asked.request["percent"])
-    what = f"{saved['name']} is watched ({saved['id']})"
+    what = f"{saved.name} is watched ({saved.id})"
     return FinishedAnswer(
-        message=note(
-            f"{what}: this channel is notified when its cost changes by {saved['cheaper_by_percent']:g} % or more."
-        )
+        message=note(f"{what}: this channel is notified when its cost changes by {threshold(saved)} or more.")
     )
 
 
 def _watch_machines(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     saved = watch_machines(gpuplan, asked)
-    now = saved["problem"] or in_one_line(saved["last_told"], saved["capacity"])
-    wish = f"this channel is notified when a cloud gives {condition(saved['capacity'])}"
-    return FinishedAnswer(message=note(f"{saved['name']} is watched ({saved['id']}): {wish}. Now: {now}."))
+    now = saved.problem or last_reported(saved)
+    wish = f"this channel is notified when a cloud gives {threshold(saved)}"
+    return FinishedAnswer(message=note(f"{saved.name} is watched ({saved.id}): {wish}. Now: {now}."))
 
 
 def _watches(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:

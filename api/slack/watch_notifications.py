@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from gpuplan.api.notifications.delivery import LONGEST_WAIT, SLACK_CHANNEL_PREFIX
-from gpuplan.api.notifications.watch_events import TITLES
+from gpuplan.api.notifications.watch_events import TITLES, event_of
 from gpuplan.api.slack.block_kit import Message, header, message, small, with_link, words
 from gpuplan.api.slack.channel_watches import place_of
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To
@@ -90,7 +90,7 @@ def watch_message(notification: Notification, settings: SlackSettings) -> Messag
     beside = [
         f"{name} {data[key]}" for name, key in (("plan", "plan_id"), ("snapshot", "snapshot_id")) if data.get(key)
     ]
-    title = f"{data['watch']['name']} {TITLES[notification.event]}"
+    title = f"{data['watch']['name']} {TITLES[event_of(notification)]}"
     blocks = [
         header(title),
         words(data["summary"]),

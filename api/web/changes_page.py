@@ -55,7 +55,7 @@ def changes(request: Request, gpuplan: OurGpuplan) -> Response:
         "filtered": any(asked.get(name) for name in ("provider", "what", "instance_type")),
         "snapshots": snapshots[:MOST_SNAPSHOTS],
         "providers": sorted({provider for provider, _ in gpuplan.context.columns().regions}),
-        "refreshes": gpuplan.refreshes.listed()["refreshes"][:MOST_REFRESHES],
+        "refreshes": gpuplan.refreshes.listed().refreshes[:MOST_REFRESHES],
         "ages": _ages(request),
         "has_chart": len(snapshots) > 1,
     }

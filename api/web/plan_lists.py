@@ -21,7 +21,7 @@ def plans(request: Request, gpuplan: OurGpuplan) -> Response:
         "section": "Plans",
         "plans": recent_rows(gpuplan.plans.recent(MOST_RECENT)),
         "notes": gpuplan.notes.by_plan(),
-        "watches": [gpuplan.watches.one(watch["id"]) for watch in gpuplan.watches.listed()["watches"]],
+        "watches": [gpuplan.watches.one(watch.id) for watch in gpuplan.watches.listed().watches],
     }
     return render(request, "plans.html", context)
 

@@ -13,6 +13,7 @@ from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.imports.pasted_text import IncompleteConfigError
 from gpuplan.api.schemas.answers import read_answer
+from gpuplan.api.schemas.watch_answers import JobWatch
 from gpuplan.api.security.authorization import keys_in_force
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
@@ -172,6 +173,7 @@ def show(
     # The address bar shows the plan's address even if the page replaced another one.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 409 if note else 200
+    watched = None if watching is None else gpuplan.watches.one(watching)
     shared: Document = {
         "section": "Plan",
         "faults": faults,
@@ -180,7 +182,7 @@ def show(
         "shareable": gpuplan.shares.may_share("plan", plan_id),
         "private": keys_in_force(),
         "note": note or NoteView.of(gpuplan.notes.of(plan_id)),
-        "watching": None if watching is None else gpuplan.watches.one(watching),
+        "watching": watched if isinstance(watched, JobWatch) else None,
     }
     if isinstance(answer, PlannedAnswer):
         context = planned_view(answer, document, sort=sort, now=now, prices_since=since)

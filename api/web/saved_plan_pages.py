@@ -145,21 +145,21 @@ async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: Ou
     """Watch the job: plan it again on every new snapshot and notify the selected channels."""
     typed = (await read_form(request)).texts
 
-    def added() -> Document:
+    def added() -> str:
         job = gpuplan.plans.saved(plan_id).body.job
         document: Document = {"job": job, "channels": list(typed.get("channels", ()))}
         if "cheaper_by_percent" in typed:
             document["cheaper_by_percent"] = typed["cheaper_by_percent"][0]
-        return gpuplan.watches.add(document, now=datetime.now(UTC))
+        return gpuplan.watches.add(document, now=datetime.now(UTC)).id
 
     try:
-        saved = await workers.run(added)
+        watch_id = await workers.run(added)
     except UnusableInput as error:
         faults = error.faults
         if any(fault.path[:1] not in {("channels",), ("cheaper_by_percent",)} for fault in faults):
             raise
         return await workers.run(_shown_again, request, gpuplan, plan_id, faults)
-    return RedirectResponse(f"/plans/{plan_id}?watching={saved['id']}#watch", status_code=303)
+    return RedirectResponse(f"/plans/{plan_id}?watching={watch_id}#watch", status_code=303)
 
 
 def _shown_again(request: Request, gpuplan: Services, plan_id: str, faults: tuple[Fault, ...]) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from markupsafe import Markup, escape
 
-from gpuplan.api.presentation import text_formatting
+from gpuplan.api.presentation import text_formatting, watches
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -25,6 +25,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "number": text_formatting.number,
     "percent": text_formatting.percent,
     "plain": text_formatting.plain,
+    "threshold": watches.threshold,
     "usd": text_formatting.usd,
     "usd_per_hour": text_formatting.usd_per_hour,
     "when": text_formatting.when,

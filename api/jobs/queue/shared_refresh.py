@@ -20,6 +20,8 @@ from gpuplan.api.jobs.queue.task_queue import Queue, database_time, job
 from gpuplan.api.jobs.queue.worker_providers import WorkerProviders
 from gpuplan.api.jobs.run_failures import failure_of
 from gpuplan.api.schemas.refresh import RefreshDocument
+from gpuplan.api.schemas.refresh_answers import RefreshReport, RefreshWithoutReport
+from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.services.price_refresh import Retain, current_rows_of, new_id, newest, written
 from gpuplan.api.services.refresh_report import running
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -64,7 +66,7 @@ class SharedRefreshes:
         sources: Sources,
         *,
         retain: Retain,
-        tell: Callable[[JsonObject], JsonObject],
+        tell: Callable[[RefreshReport], RefreshReport],
     ) -> None:
         """`tell` plans watched jobs at the new prices and adds the result to the report."""
         upgrade_queue(store)
@@ -73,7 +75,7 @@ class SharedRefreshes:
         self._queue = Queue(store)
         self._held = WorkerProviders(clouds, sources)
 
-    def begin(self, wanted: RefreshDocument) -> JsonObject:
+    def begin(self, wanted: RefreshDocument) -> RefreshWithoutReport:
         """Queue a refresh and return its id. Raises `UnusableInput`, `RefreshRunning` or `NoWorker`, and then stores
         nothing.
         """
@@ -84,7 +86,7 @@ class SharedRefreshes:
                 now = database_time(connection)
             begun = running(new_id(now), now, names)
             request = {"asked": list(names), "wanted": wanted.model_dump(mode="json"), "begun_at": now.isoformat()}
-            run = Run(id=begun["id"], kind="refresh", status="queued", request=request, created_at=now, beat_at=now)
+            run = Run(id=begun.id, kind="refresh", status="queued", request=request, created_at=now, beat_at=now)
             self._store.runs.add(
                 queued_run(run),
                 then=lambda tx: self._queue.defer(tx, job(BEGIN, REFRESHES, priority=_FIRST, run_id=run.id)),
@@ -156,14 +158,14 @@ class SharedRefreshes:
         Raises `RefreshRunning` while a refresh that is starting briefly holds the lock.
         """
         with self._store.refreshing(shared=run_id):
-            document = self._report(run_id)
-            if document is None:
+            report = self._report(run_id)
+            if report is None:
                 run = self._run(run_id)
                 if run is None:
                     return
-                document = self._written(run)
-            if document["watches"] is None:
-                self._tell(document)
+                report = self._written(run)
+            if report.watches is None:
+                self._tell(report)
         self._held.forget(run_id)
 
     def give_up(self, run_id: str, error: Exception) -> None:
@@ -177,7 +179,7 @@ class SharedRefreshes:
         with named_failures(self._store.url), self._queue.writing() as tx:
             self._queue.defer_deduplicated(tx, self._last(run_id))
 
-    def _written(self, run: Run) -> JsonObject:
+    def _written(self, run: Run) -> RefreshReport:
         request = run.request
         wanted = RefreshDocument(**request["wanted"])
         current_rows = current_rows_of(self._store, None if wanted.provider else self._clouds)
@@ -231,9 +233,9 @@ class SharedRefreshes:
             return None
         return run if run.status in LIVE else None
 
-    def _report(self, run_id: str) -> JsonObject | None:
+    def _report(self, run_id: str) -> RefreshReport | None:
         try:
-            return self._store.refresh(run_id).report
+            return read_stored(RefreshReport, self._store.refresh(run_id).report)
         except NotStored:
             return None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from gpuplan.api.schemas.watch_answers import CheckMeta, Deliveries, FailedDelivery, WatchCheck
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure
 from gpuplan.catalog.store.store import Store
 from gpuplan.providers.cloud_registry import MakeCloud
@@ -193,8 +194,17 @@ def test_what_holds_for_a_whole_provider_is_shown_without_a_region(refresh: Call
 def test_watches_that_could_not_be_told_end_with_three(
     refresh: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undelivered = {"watch": "w", "channel": "ops", "event": "cheaper", "error": "HTTP 410", "final": False}
-    answer = {"told": [], "problems": [], "deliveries": {"failed": [undelivered]}}
+    undelivered = FailedDelivery(
+        notification_id="n", watch_id="i", watch="w", channel="ops", event="cheaper", error="HTTP 410", final=False
+    )
+    answer = WatchCheck(
+        snapshot_id="s",
+        checked=1,
+        told=(),
+        problems=(),
+        deliveries=Deliveries(sent=0, held_elsewhere=0, failed=(undelivered,)),
+        meta=CheckMeta(planning_milliseconds=0.0, sending_milliseconds=0.0),
+    )
     monkeypatch.setattr("gpuplan.api.services.watched_jobs.WatchService.check", lambda _: answer)
     done = refresh()
     assert done.code == 3

@@ -19,6 +19,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.stored_runs import SILENCE, Run
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, making
 from tests.patience import until
@@ -197,7 +198,7 @@ def test_a_killed_refresh_has_failed_at_the_next_start_however_soon_that_is(own_
     started = open_services(Environment(database_url=own_store))
     started.warm_up()
     assert status_of(tmp_path, "refresh-1") == "failed"
-    [listed] = started.refreshes.listed()["refreshes"]
+    [listed] = wire(started.refreshes.listed())["refreshes"]
     assert (listed["id"], listed["outcome"]) == ("refresh-1", "failed")
     started.store.close()
 

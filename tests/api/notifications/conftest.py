@@ -20,6 +20,7 @@ from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from gpuplan.catalog.store.store import Store
+from gpuplan.planner.model.wire import wire
 from tests.catalog.snapshots_for_tests import TYPES, offer
 from tests.clouds.server import CloudServer, Fault, Reply, Request
 
@@ -35,6 +36,12 @@ JOB = {
 QUICK = Patience(attempts=3, attempt_seconds=60.0, first_wait_seconds=0.01, longest_wait_seconds=0.3)
 
 Change = Callable[[Reply], Reply]
+
+
+def json_of(answer: object) -> dict[str, Any]:
+    """The answer as the service writes it."""
+    document: dict[str, Any] = wire(answer)
+    return document
 
 
 @dataclass(slots=True)
@@ -94,13 +101,24 @@ class Nights:
         return self.gpuplan.store.put_snapshot(snapshot_of(TYPES[:1], offers), source="refresh")
 
     def watch(self, **changes: Any) -> dict[str, Any]:
-        return self.gpuplan.watches.add({"job": JOB, "channels": ["ops"]} | changes, now=self.now)
+        return json_of(self.gpuplan.watches.add({"job": JOB, "channels": ["ops"]} | changes, now=self.now))
+
+    def one(self, watch_id: str) -> dict[str, Any]:
+        """One watch with its notifications."""
+        return json_of(self.gpuplan.watches.one(watch_id))
+
+    @property
+    def watches(self) -> list[dict[str, Any]]:
+        """Every watch, the oldest first."""
+        return list(json_of(self.gpuplan.watches.listed())["watches"])
 
     def check(self, *, now: datetime | None = None, patience: Patience = QUICK) -> dict[str, Any]:
         current = self.gpuplan.store.current_snapshot_id()
         services = self.gpuplan
-        return check_watches(
-            services.context, services.plans, services.live_queries, current, now or self.now, patience=patience
+        return json_of(
+            check_watches(
+                services.context, services.plans, services.live_queries, current, now or self.now, patience=patience
+            )
         )
 
 

@@ -37,8 +37,8 @@ def due(nights: Nights) -> Nights:
 
 
 def states(nights: Nights) -> list[tuple[str, str, int]]:
-    [watch] = nights.gpuplan.watches.listed()["watches"]
-    notifications = nights.gpuplan.watches.one(watch["id"])["notifications"]
+    [watch] = nights.watches
+    notifications = nights.one(watch["id"])["notifications"]
     return [
         (notification["channel"], notification["state"], notification["attempts"]) for notification in notifications
     ]
@@ -331,7 +331,7 @@ def test_what_a_receiver_says_of_a_public_address_is_shown_whole(nights: Nights)
 
 def test_a_test_message_is_taken_by_either_kind_of_channel(nights: Nights) -> None:
     for channel in ("ops", "team"):
-        assert try_out(nights.gpuplan.context, channel, nights.now, patience=QUICK)["delivered"] is True
+        assert try_out(nights.gpuplan.context, channel, nights.now, patience=QUICK).delivered
     signed, slack = nights.inbox.taken
     assert signed["type"] == "watch.test"
     assert "can tell the channel team" in slack["text"]

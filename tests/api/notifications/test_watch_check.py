@@ -16,6 +16,7 @@ from gpuplan.api.services.plans import PlanService
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.planner.model.plan import PlanAnswer
+from gpuplan.planner.model.wire import wire
 from tests.api.notifications.conftest import JOB, Nights, at
 
 
@@ -124,7 +125,7 @@ def test_a_deadline_that_has_passed_is_told_once_and_the_job_is_not_planned_agai
     after = nights.check(now=deadline + timedelta(days=1))
     assert (after["checked"], after["told"]) == (0, [])
     assert nights.inbox.events == ["deadline_passed"]
-    assert nights.gpuplan.watches.one(watch["id"])["state"] == "ended"
+    assert nights.one(watch["id"])["state"] == "ended"
 
 
 def test_a_deadline_that_comes_near_makes_the_job_impossible_on_the_same_prices(nights: Nights) -> None:
@@ -138,7 +139,7 @@ def test_a_deadline_that_runs_from_a_stated_start_does_not_move_on(nights: Night
     watch = nights.watch(job=JOB | {"start": start.isoformat(), "deadline": "2d"})
     assert nights.check(now=start + timedelta(days=1))["told"] == []
     assert [e["event"] for e in nights.check(now=start + timedelta(days=2))["told"]] == ["deadline_passed"]
-    assert nights.gpuplan.watches.one(watch["id"])["state"] == "ended"
+    assert nights.one(watch["id"])["state"] == "ended"
 
 
 def test_a_deadline_that_runs_from_now_never_passes(nights: Nights) -> None:
@@ -152,7 +153,7 @@ def test_a_job_that_cannot_be_planned_is_named_and_stops_no_other(
     for name in ("one", "two", "three"):
         nights.watch(name=name)
     # Added at one time, they are planned in the order of their ids.
-    broken, odd, fine = nights.gpuplan.watches.listed()["watches"]
+    broken, odd, fine = nights.watches
     plan, nth = PlanService.plan, iter(range(9))
 
     def fail(self: PlanService, document: dict[str, Any], **given: Any) -> PlanAnswer:
@@ -171,9 +172,9 @@ def test_a_job_that_cannot_be_planned_is_named_and_stops_no_other(
         (broken["name"], "ZeroDivisionError: a defect"),
         (odd["name"], "constraints.regions: no such region"),
     ]
-    assert nights.gpuplan.watches.one(broken["id"])["problem"] == "ZeroDivisionError: a defect"
+    assert nights.one(broken["id"])["problem"] == "ZeroDivisionError: a defect"
     monkeypatch.undo()
-    assert nights.gpuplan.watches.one(odd["id"])["checked_at"] == nights.now.isoformat()
+    assert nights.one(odd["id"])["checked_at"] == wire(nights.now)
 
 
 def test_a_problem_that_is_gone_is_forgotten_and_its_change_is_told_then(
@@ -185,7 +186,7 @@ def test_a_problem_that_is_gone_is_forgotten_and_its_change_is_told_then(
         patched.setattr(PlanService, "plan", lambda *_, **__: 1 / 0)
         assert nights.check()["problems"]
     assert [notification["event"] for notification in nights.check()["told"]] == ["cheaper"]
-    assert nights.gpuplan.watches.one(watch["id"])["problem"] is None
+    assert nights.one(watch["id"])["problem"] is None
 
 
 def test_a_check_that_dies_while_it_writes_has_told_nothing_and_the_next_tells_it(
@@ -251,9 +252,8 @@ def test_an_own_machine_that_left_the_inventory_is_gone(nights: Nights, tmp_path
     }
     inventory.write_text(json.dumps({"machines": [machine]}))
     owner = open_services(Environment(database_url=nights.url, settings=nights.settings, inventory=inventory))
-    watch = owner.watches.add({"job": JOB, "channels": ["ops"]}, now=nights.now)
-    assert watch["last_told"]["offers"][0]["price_kind"] == "owned"
-    with_it = Nights(owner, nights.inbox, nights.url, nights.settings)
+    with_it = Nights(owner, nights.inbox, nights.url, nights.settings, night=nights.night)
+    assert with_it.watch()["last_told"]["offers"][0]["price_kind"] == "owned"
     assert with_it.check(now=nights.now)["told"] == []
     owner.store.close()
     assert [notification["event"] for notification in nights.check()["told"]] == ["offer_gone"]
@@ -263,7 +263,7 @@ def test_the_same_watch_twice_is_one_and_another_threshold_is_another(nights: Ni
     first = nights.watch()
     assert nights.watch()["id"] == first["id"]
     nights.watch(cheaper_by_percent=20)
-    assert len(nights.gpuplan.watches.listed()["watches"]) == 2
+    assert len(nights.watches) == 2
 
 
 def test_a_removed_watch_takes_what_it_had_to_say_along(nights: Nights) -> None:
@@ -294,7 +294,7 @@ def test_a_watch_added_again_tells_under_new_ids(nights: Nights) -> None:
 def test_an_unknown_channel_is_refused_with_those_there_are(nights: Nights) -> None:
     with pytest.raises(UnusableInput, match=r"no channel 'nobody' is in the settings file; accepted: ops, team"):
         nights.watch(channels=["ops", "nobody"])
-    assert nights.gpuplan.watches.listed() == {"watches": []}
+    assert nights.watches == []
 
 
 def test_a_channel_without_its_variable_is_warned_of_and_waits_for_it(

@@ -1,33 +1,41 @@
 """What counts as news of a watched job, to the micro-dollar, and how it reads."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.api.notifications.slack_webhook import LONGEST_TEXT, escaped, slack_message
-from gpuplan.api.notifications.watch_events import TITLES, event_between, message
+from gpuplan.api.notifications.watch_events import TITLES, DeadlinePassed, event_between, job_news
+from gpuplan.api.schemas.watch_answers import ReportedConflicts, ReportedJob, ReportedPlan, WatchedOffer, WatchEvent
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.planner.model.wire import wire
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-OFFER = {"provider": "aws", "region": "us-east-1", "zone": "use1-az4", "instance_type": "p5.48xlarge"}
-OFFER |= {"price_kind": "spot"}
-NONE = {
-    "outcome": "infeasible",
-    "plan_id": "none-1",
-    "snapshot_id": "s",
-    "at": "t",
-    "conflicts": [["deadline", "budget_usd"]],
-}
+OFFER = WatchedOffer(
+    provider="aws", region="us-east-1", zone="use1-az4", instance_type="p5.48xlarge", price_kind="spot"
+)
+NONE = ReportedConflicts(
+    outcome="infeasible", plan_id="none-1", snapshot_id="s", at=NOW, conflicts=(("deadline", "budget_usd"),)
+)
 
 
-def plan(usd: str) -> dict[str, Any]:
-    outcome = {"outcome": "planned", "plan_id": "plan-1", "snapshot_id": "s", "at": "t", "cost_usd": usd, "hours": 5.0}
-    return outcome | {"choice": "1 x p5.48xlarge (8 x H100) in aws us-east-1, spot", "offers": [OFFER]}
+def plan(usd: str) -> ReportedPlan:
+    return ReportedPlan(
+        outcome="planned",
+        plan_id="plan-1",
+        snapshot_id="s",
+        at=NOW,
+        cost_usd=Decimal(usd),
+        hours=5.0,
+        choice="1 x p5.48xlarge (8 x H100) in aws us-east-1, spot",
+        offers=(OFFER,),
+    )
 
 
 def watch(name: str = "nightly") -> Watch:
@@ -38,7 +46,7 @@ def watch(name: str = "nightly") -> Watch:
         channels=("ops",),
         threshold_percent=10.0,
         created_at=NOW,
-        last_told=plan("100.00"),
+        last_told=wire(plan("100.00")),
     )
 
 
@@ -84,7 +92,7 @@ def test_a_cost_never_is_both_cheaper_and_dearer_and_what_is_told_is_worth_it(
     ],
 )
 def test_what_became_of_the_plan_comes_before_what_it_costs(
-    before: dict[str, Any], after: dict[str, Any], gone: list[dict[str, str]], event: str | None
+    before: ReportedJob, after: ReportedJob, gone: list[WatchedOffer], event: str | None
 ) -> None:
     assert event_between(before, after, gone, 10.0) == event
 
@@ -108,7 +116,7 @@ def test_what_became_of_the_plan_comes_before_what_it_costs(
         (
             "infeasible",
             plan("100.00"),
-            NONE | {"searched_nodes": 128},
+            replace(NONE, searched_nodes=128),
             [],
             "(in conflict within 128 nodes: deadline with",
         ),
@@ -116,27 +124,26 @@ def test_what_became_of_the_plan_comes_before_what_it_costs(
     ],
 )
 def test_a_message_says_in_one_line_what_happened(
-    event: str, before: dict[str, Any], after: dict[str, Any], gone: list[dict[str, str]], expected: str
+    event: WatchEvent, before: ReportedJob, after: ReportedJob, gone: list[WatchedOffer], expected: str
 ) -> None:
-    data = message(watch(), event, before, after, gone, at="t")["data"]
+    data = job_news(watch(), event, before, after, gone).payload(NOW)["data"]
     assert expected in data["summary"]
     assert data["event"] == event
     assert "offers" not in data["before"]
 
 
 def test_every_event_has_a_title_and_a_slack_message_of_every_event_names_the_watch() -> None:
-    over = {"outcome": "ended", "plan_id": None, "snapshot_id": "s", "at": "t"}
+    over = DeadlinePassed(snapshot_id="s", at=NOW)
     for event in TITLES:
         after = NONE if event == "infeasible" else over if event == "deadline_passed" else plan("50.00")
-        payload = message(watch(), event, plan("100.00"), after, [OFFER], at="t")
-        sent = slack_message(payload)
+        sent = slack_message(job_news(watch(), event, plan("100.00"), after, [OFFER]).payload(NOW))
         assert sent["text"].startswith(f"nightly {TITLES[event]}")
         assert sent["blocks"][0]["text"]["text"] == sent["text"]
 
 
 def test_a_name_cannot_mention_anybody_or_link_anywhere_in_slack() -> None:
-    payload = message(watch("<!channel> & <https://evil|here>"), "cheaper", plan("100.00"), plan("50.00"), [], at="t")
-    text = slack_message(payload)["text"]
+    news = job_news(watch("<!channel> & <https://evil|here>"), "cheaper", plan("100.00"), plan("50.00"), [])
+    text = slack_message(news.payload(NOW))["text"]
     assert text.startswith("&lt;!channel&gt; &amp; &lt;https://evil|here&gt; is cheaper now")
 
 
@@ -150,5 +157,5 @@ def test_text_for_slack_stays_within_its_limit_and_is_never_cut_through_an_escap
 
 
 def test_control_characters_of_a_name_reach_nobody() -> None:
-    payload = message(watch("a\u202eb\x1b[31m"), "cheaper", plan("100.00"), plan("50.00"), [], at="t")
-    assert payload["data"]["watch"]["name"] == "a\ufffdb\ufffd[31m"
+    news = job_news(watch("a\u202eb\x1b[31m"), "cheaper", plan("100.00"), plan("50.00"), [])
+    assert news.watch.name == "a\ufffdb\ufffd[31m"

@@ -1,5 +1,6 @@
 """The report of a refresh on terminals of any width."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -7,22 +8,45 @@ from rich.console import Console
 
 from gpuplan.api.cli.sections import print_sections
 from gpuplan.api.presentation.refresh import render_refresh
+from gpuplan.api.schemas.refresh_answers import ProviderReport, RefreshReport
 
+NIGHT = datetime(2026, 12, 1, tzinfo=UTC)
 COUNTS = {"rows": 20_123, "new": 19_876, "vanished": 18_765, "changed": 17_654, "quarantined": 1_543, "stale": 16_432}
 
 
-def report() -> dict[str, Any]:
+def report() -> RefreshReport:
     """Of a night with figures as wide as they get."""
-    provider = COUNTS | {"provider": "azure", "outcome": "partial", "regions": 112, "regions_read": 110}
-    provider |= {"failure": None, "refused": [], "regions_failed": [], "calls_failed": [], "notes": [], "warnings": []}
-    shared: dict[str, Any] = {
-        "quarantined": [],
-        "unknown_accelerators": [],
-        "warnings": [],
-        "hints": [],
-        "watches": None,
-    }
-    return shared | {"providers": [provider]}
+    given: dict[str, Any] = dict.fromkeys(("regions_failed", "refused", "calls_failed", "notes", "warnings"), ())
+    given |= COUNTS | dict.fromkeys(("stale_since", "oldest_observed_at", "newest_observed_at"))
+    provider = ProviderReport(
+        provider="azure",
+        outcome="partial",
+        regions=112,
+        regions_read=110,
+        unconfirmed=0,
+        instance_types=1,
+        failure=None,
+        **given,
+    )
+    return RefreshReport(
+        id="refresh-1",
+        status="done",
+        started_at=NIGHT,
+        asked=("azure",),
+        outcome="partial",
+        finished_at=NIGHT,
+        seconds=1.0,
+        snapshot_id="s",
+        previous_snapshot_id="s",
+        providers=(provider,),
+        quarantined=(),
+        quarantined_left_out=0,
+        unknown_accelerators=(),
+        hints=(),
+        warnings=(),
+        watches=None,
+        summary="",
+    )
 
 
 def shown(width: int) -> str:

@@ -47,7 +47,7 @@ def open_gpuplan(store_url: str) -> Iterator[Any]:
 def test_a_whole_refresh_becomes_the_current_snapshot(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(), gcp())
     before = gpuplan.store.current_snapshot_id()
-    answer = gpuplan.refreshes.refresh({})
+    answer = wire(gpuplan.refreshes.refresh({}))
     assert (answer["outcome"], answer["status"]) == ("whole", "done")
     assert answer["snapshot_id"] == gpuplan.store.current_snapshot_id() != before == answer["previous_snapshot_id"]
     assert answer["summary"].startswith("refresh: whole; aws ")
@@ -62,11 +62,11 @@ def test_a_whole_refresh_becomes_the_current_snapshot(open_gpuplan: Any) -> None
 
 def test_the_report_is_kept(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws())
-    answer = gpuplan.refreshes.refresh({})
-    stored = gpuplan.refreshes.report(answer["id"])
+    answer = wire(gpuplan.refreshes.refresh({}))
+    stored = wire(gpuplan.refreshes.report(answer["id"]))
     assert stored == answer
     assert stored["watches"]["checked"] == 0
-    [listed] = gpuplan.refreshes.listed()["refreshes"]
+    [listed] = wire(gpuplan.refreshes.listed())["refreshes"]
     assert (listed["id"], listed["summary"]) == (answer["id"], answer["summary"])
     json.dumps(answer, allow_nan=False)
 
@@ -74,7 +74,7 @@ def test_the_report_is_kept(open_gpuplan: Any) -> None:
 def test_azure_is_left_alone_when_it_is_not_asked(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(), gcp())
     before = [offer for offer in gpuplan.context.columns().offers if offer.provider != "aws"]
-    answer = gpuplan.refreshes.refresh({"provider": ["aws"]})
+    answer = wire(gpuplan.refreshes.refresh({"provider": ["aws"]}))
     assert [provider["provider"] for provider in answer["providers"]] == ["aws"]
     assert [offer for offer in gpuplan.context.columns().offers if offer.provider != "aws"] == before
 
@@ -82,7 +82,7 @@ def test_azure_is_left_alone_when_it_is_not_asked(open_gpuplan: Any) -> None:
 def test_a_cloud_without_credentials_keeps_its_rows_and_the_report_says_how_to_leave_it_out(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(), gcp(ProviderFailure("no credentials")))
     before = gpuplan.store.current_snapshot_id()
-    answer = gpuplan.refreshes.refresh({})
+    answer = wire(gpuplan.refreshes.refresh({}))
     assert answer["outcome"] == "partial"
     assert "gcp stale since 2026-07-30 (no credentials)" in answer["summary"]
     assert answer["hints"] == ["to leave out gcp: gpuplan refresh --provider aws"]
@@ -94,11 +94,11 @@ def test_a_cloud_without_credentials_keeps_its_rows_and_the_report_says_how_to_l
 
 def test_when_every_cloud_fails_the_marks_are_written_once(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(**{"us-east-1": ProviderFailure("down")}))
-    first, second = gpuplan.refreshes.refresh({}), gpuplan.refreshes.refresh({})
+    first, second = wire([gpuplan.refreshes.refresh({}), gpuplan.refreshes.refresh({})])
     assert (first["outcome"], second["outcome"]) == ("failed", "failed")
     assert second["snapshot_id"] == first["snapshot_id"] != first["previous_snapshot_id"]
     assert "(unchanged)" in second["summary"]
-    assert [refresh["outcome"] for refresh in gpuplan.refreshes.listed()["refreshes"]] == ["failed", "failed"]
+    assert [refresh["outcome"] for refresh in wire(gpuplan.refreshes.listed())["refreshes"]] == ["failed", "failed"]
 
 
 def test_a_plan_on_prices_that_were_not_confirmed_warns(open_gpuplan: Any) -> None:
@@ -132,7 +132,7 @@ def test_two_refreshes_never_overlap(open_gpuplan: Any) -> None:
     finally:
         go_on.set()
         running.join(30)
-    assert len(first.refreshes.listed()["refreshes"]) == 1
+    assert len(wire(first.refreshes.listed())["refreshes"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_region_that_hangs_ends_with_the_time_limit(open_gpuplan: Any) -> None
         return Rows()
 
     gpuplan = open_gpuplan(FakeCloud(answers={"us-east-1": rows(price("us-east-1")), "us-east-2": hang}))
-    answer = gpuplan.refreshes.refresh({"time_limit_minutes": 0.05})
+    answer = wire(gpuplan.refreshes.refresh({"time_limit_minutes": 0.05}))
     go_on.set()
     [failed] = answer["providers"][0]["regions_failed"]
     assert failed == {"message": "not read within 3 seconds", "regions": ["us-east-2"]}
@@ -196,8 +196,8 @@ def test_old_snapshots_that_cannot_be_deleted_are_a_warning(open_gpuplan: Any) -
 
     clouds = {"aws": making(aws())}
     answer = run_refresh(gpuplan.store, RefreshDocument(), clouds, SOURCES, retain=broken, watching=Watching())
-    assert answer["warnings"] == ["old snapshots could not be deleted: database: locked"]
-    assert answer["outcome"] == "whole"
+    assert answer.warnings == ("old snapshots could not be deleted: database: locked",)
+    assert answer.outcome == "whole"
 
 
 def test_a_clock_that_jumped_back_makes_no_older_snapshot(open_gpuplan: Any) -> None:
@@ -208,15 +208,15 @@ def test_a_clock_that_jumped_back_makes_no_older_snapshot(open_gpuplan: Any) -> 
     second = run_refresh(
         gpuplan.store, RefreshDocument(), clouds, SOURCES, retain=gpuplan.retention.retain, watching=watching
     )
-    assert gpuplan.store.current_snapshot_id() == second["snapshot_id"] != first["snapshot_id"]
-    assert "behind the last snapshot" in second["warnings"][0]
-    assert second["started_at"] == first["started_at"]
+    assert gpuplan.store.current_snapshot_id() == second.snapshot_id != first.snapshot_id
+    assert "behind the last snapshot" in second.warnings[0]
+    assert second.started_at == first.started_at
 
 
 def test_readiness_tells_of_the_last_refresh(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(), gcp(ProviderFailure("no credentials")))
     assert gpuplan.status.readiness()["last_refresh"] is None
-    answer = gpuplan.refreshes.refresh({"provider": ["aws"]})
+    answer = wire(gpuplan.refreshes.refresh({"provider": ["aws"]}))
     assert gpuplan.status.readiness()["last_refresh"]["outcome"] == "whole"
     gpuplan.refreshes.refresh({})
     last = gpuplan.status.readiness()["last_refresh"]
@@ -231,8 +231,8 @@ def test_a_night_that_sets_much_aside_is_not_kept_row_by_row(
     odd = [price("us-east-1", "nobody-knows", zone=f"z{i}") for i in range(5)]
     answer = Rows(instance_types=(machine(),), offers=(price("us-east-1"), *odd), whole_kinds=frozenset({"on_demand"}))
     gpuplan = open_gpuplan(aws(**{"us-east-1": answer}))
-    report = gpuplan.refreshes.refresh({})
-    stored = gpuplan.refreshes.report(report["id"])
+    report = wire(gpuplan.refreshes.refresh({}))
+    stored = wire(gpuplan.refreshes.report(report["id"]))
     assert (len(report["quarantined"]), len(stored["quarantined"]), stored["quarantined_left_out"]) == (5, 2, 3)
 
 
@@ -241,7 +241,7 @@ def test_what_holds_for_a_whole_provider_is_said_once_and_of_no_region(open_gpup
         region: rows(price(region), provider_failures=("price list: denied",), provider_notes=("no subscription",))
         for region in ("us-east-1", "us-east-2")
     }
-    [provider] = open_gpuplan(aws(**places)).refreshes.refresh({})["providers"]
+    [provider] = wire(open_gpuplan(aws(**places)).refreshes.refresh({}))["providers"]
     assert provider["calls_failed"] == [{"message": "price list: denied", "regions": []}]
     assert provider["notes"] == [{"message": "no subscription", "regions": []}]
     assert provider["outcome"] == "partial"

@@ -8,6 +8,7 @@ import yaml
 
 from gpuplan.api.exports.export_formats import FORMATS
 from gpuplan.api.slack.workspaces import allow
+from gpuplan.planner.model.wire import wire
 from tests.api.slack.conftest import PLAN, Acme
 from tests.clouds.slack import CHANNEL, TEAM, USER, Seen
 
@@ -87,10 +88,10 @@ def test_watch_watches_in_this_channel(acme: Acme, plan_message: Seen) -> None:
     listed = acme.asks("watches")
     assert "llama-3-8b" in listed.text
     watch_id = watched.text.partition("(")[2].partition(")")[0]
-    [channel] = acme.gpuplan.watches.one(watch_id)["channels"]
+    [channel] = acme.gpuplan.watches.one(watch_id).channels
     assert channel == f"slack:{TEAM}:{CHANNEL}:{USER}"
     # As it was asked for: a week from each new look, not from when it was planned first.
-    assert "start" not in acme.gpuplan.watches.one(watch_id)["job"]
+    assert "start" not in wire(acme.gpuplan.watches.one(watch_id))["job"]
     assert "no longer watched" in acme.asks(f"unwatch {watch_id}").text
     assert "is not a watch of this workspace" in acme.asks(f"unwatch {watch_id}").text
 

@@ -4,12 +4,15 @@ import itertools
 import json
 import re
 import string
+from datetime import UTC, datetime
+from decimal import Decimal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.prices import PriceRow
+from gpuplan.api.schemas.watch_answers import JobWatch, ReportedPlan
 from gpuplan.api.slack.block_kit import LONGEST_TEXT, Message, harmless, message, simpler
 from gpuplan.api.slack.other_messages import history_message, price_message, refusal, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
@@ -59,6 +62,26 @@ def test_a_hostile_word_is_refused_as_it_is(acme: Acme) -> None:
     assert "＜!channel>" in shown["blocks"][0]["text"]["text"]
 
 
+def watched(text: str) -> JobWatch:
+    """A watch with this text wherever it has one."""
+    at = datetime(2026, 12, 1, tzinfo=UTC)
+    plan = ReportedPlan(
+        outcome="planned", plan_id=text, snapshot_id=text, at=at, cost_usd=Decimal(1), hours=1.0, choice=text
+    )
+    return JobWatch(
+        id=text,
+        name=text,
+        channels=(text,),
+        created_at=at,
+        state="watching",
+        ended_at=None,
+        checked_at=None,
+        problem=text,
+        cheaper_by_percent=10.0,
+        last_told=plan,
+    )
+
+
 @given(NASTY)
 @settings(deadline=None, max_examples=80)
 def test_the_line_beside_the_blocks_has_no_markup_left(text: str) -> None:
@@ -75,12 +98,7 @@ def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, co
     held(refusal(UnusableInput(*(Fault((long,), long) for _ in range(count + 1)))))
     held(price_message(long, [offer_row(long)] * (count + 1), 10**9, long))
     held(history_message(long, [price_row(long)] * 25, 10**9))
-    watched = {"id": long, "name": long, "cheaper_by_percent": 10.0, "state": "watching", "checked_at": None}
-    held(
-        watches_message(
-            [watched | {"last_told": {"outcome": "planned", "cost_usd": "1", "choice": long}}] * (count + 1)
-        )
-    )
+    held(watches_message([watched(long)] * (count + 1)))
     held(why_message(explained(long, count)))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.schemas.watch_answers import Deliveries
 from gpuplan.api.services.composition import open_services
 from gpuplan.api.slack.channel_watches import Place, place_of
 from gpuplan.api.slack.workspaces import allow
@@ -76,8 +77,8 @@ def test_a_watch_tells_its_channel_when_a_plan_gets_cheaper(nights: Nights) -> N
     nights.price(49.0)
     checked = acme.gpuplan.watches.check()
     # The check sends what settings know; what is told in Slack is left to the service, and is no failure.
-    assert [notification["event"] for notification in checked["told"]] == ["cheaper"]
-    assert checked["deliveries"] == {"sent": 0, "held_elsewhere": 0, "failed": []}
+    assert [change.event for change in checked.told] == ["cheaper"]
+    assert checked.deliveries == Deliveries(sent=0, held_elsewhere=0, failed=())
     message = acme.slack.wait_for(3)[2]
     assert (message.how, message.channel, message.only_for) == ("chat.postMessage", CHANNEL, None)
     assert "nightly is cheaper now" in message.text

@@ -134,7 +134,7 @@ def saved_decision(decision_id: str) -> Call[answers.DecisionAnswer]:
 
 def run_policy(question: Document) -> Call[answers.RunPolicy]:
     """`POST /v1/run-policies`."""
-    return _post(answers.RunPolicy, "run-policies", body=question)
+    return Call(method="POST", path=_at("run-policies"), body=question)
 
 
 def simulation(question: Document) -> Call[answers.Simulation]:
@@ -200,7 +200,7 @@ def drop_plan(plan_id: str) -> Call[answers.PlanInCosts]:
 
 def add_watch(watch: Document) -> Call[answers.Watch]:
     """`POST /v1/watches`."""
-    return _post(answers.Watch, "watches", body=watch)
+    return Call(method="POST", path=_at("watches"), body=watch)
 
 
 def watches() -> Call[answers.Watches]:
@@ -210,7 +210,7 @@ def watches() -> Call[answers.Watches]:
 
 def watch(watch_id: str) -> Call[answers.Watch]:
     """`GET /v1/watches/{id}`."""
-    return _get(answers.Watch, "watches", watch_id)
+    return Call(method="GET", path=_at("watches", watch_id))
 
 
 def forget_watch(watch_id: str) -> Call[answers.Forgotten]:
@@ -250,7 +250,8 @@ def snapshots() -> Call[answers.Snapshots]:
 
 def start_refresh(providers: tuple[str, ...]) -> Call[answers.Refresh]:
     """`POST /v1/refreshes`; every provider where none is named."""
-    return _post(answers.Refresh, "refreshes", body={"provider": list(providers)} if providers else None)
+    body = {"provider": list(providers)} if providers else None
+    return Call(method="POST", path=_at("refreshes"), body=body)
 
 
 def refreshes() -> Call[answers.Refreshes]:
@@ -260,7 +261,7 @@ def refreshes() -> Call[answers.Refreshes]:
 
 def refresh(refresh_id: str) -> Call[answers.Refresh]:
     """`GET /v1/refreshes/{id}`."""
-    return _get(answers.Refresh, "refreshes", refresh_id)
+    return Call(method="GET", path=_at("refreshes", refresh_id))
 
 
 def keys() -> Call[answers.Keys]:

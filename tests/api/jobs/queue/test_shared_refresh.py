@@ -15,6 +15,7 @@ from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, Unusab
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.refresh_lock import RefreshRunning
 from gpuplan.catalog.store.store import Store
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import aws, gcp
 from tests.api.jobs.queue.conftest import Opens, tasks, work_off
@@ -39,13 +40,13 @@ def parts_left(gpuplan: Services) -> int:
 
 def test_it_writes_what_one_process_writes(open_gpuplan: Opens) -> None:
     alone = open_gpuplan(wide(), gcp())
-    expected = alone.refreshes.refresh({})
+    expected = wire(alone.refreshes.refresh({}))
     before = alone.store.snapshot(expected["snapshot_id"])
     shared = open_gpuplan(wide(), gcp())
-    begun = shared.refreshes.begin_shared({})
-    assert shared.refreshes.report(begun["id"])["status"] == "running"
+    begun = wire(shared.refreshes.begin_shared({}))
+    assert wire(shared.refreshes.report(begun["id"]))["status"] == "running"
     work_off(shared)
-    report = shared.refreshes.report(begun["id"])
+    report = wire(shared.refreshes.report(begun["id"]))
     assert (report["status"], report["outcome"]) == ("done", "whole")
     after = shared.store.snapshot(report["snapshot_id"])
     assert shared.store.current_snapshot_id() == after.id != before.id
@@ -62,9 +63,9 @@ def test_it_writes_what_one_process_writes(open_gpuplan: Opens) -> None:
 def test_a_region_that_fails_keeps_its_last_rows_marked_stale(open_gpuplan: Opens) -> None:
     open_gpuplan(wide()).refreshes.refresh({"accept_loss": True})
     gpuplan = open_gpuplan(wide(**{"us-west-2": ProviderFailure("the region is on fire")}))
-    begun = gpuplan.refreshes.begin_shared({})
+    begun = wire(gpuplan.refreshes.begin_shared({}))
     work_off(gpuplan)
-    report = gpuplan.refreshes.report(begun["id"])
+    report = wire(gpuplan.refreshes.report(begun["id"]))
     assert report["outcome"] == "partial"
     assert report["providers"][0]["regions_failed"] == [{"message": "the region is on fire", "regions": ["us-west-2"]}]
     snapshot = gpuplan.store.snapshot(report["snapshot_id"])
@@ -75,9 +76,9 @@ def test_a_region_that_fails_keeps_its_last_rows_marked_stale(open_gpuplan: Open
 
 def test_a_cloud_that_cannot_be_asked_leaves_the_others_whole(open_gpuplan: Opens) -> None:
     gpuplan = open_gpuplan(wide(), gcp(ProviderFailure("no credentials")))
-    begun = gpuplan.refreshes.begin_shared({})
+    begun = wire(gpuplan.refreshes.begin_shared({}))
     work_off(gpuplan)
-    report = gpuplan.refreshes.report(begun["id"])
+    report = wire(gpuplan.refreshes.report(begun["id"]))
     assert {provider["provider"]: provider["outcome"] for provider in report["providers"]} == {
         "aws": "whole",
         "gcp": "failed",
@@ -89,11 +90,11 @@ def test_progress_is_seen_from_any_process(open_gpuplan: Opens) -> None:
     seen = []
 
     def look() -> Rows:
-        seen.append(open_gpuplan().refreshes.report(begun["id"])["progress"])
+        seen.append(wire(open_gpuplan().refreshes.report(begun["id"]))["progress"])
         return rows(price("us-west-2"))
 
     gpuplan = open_gpuplan(FakeCloud(answers={"us-east-1": rows(price("us-east-1")), "us-west-2": look}))
-    begun = gpuplan.refreshes.begin_shared({})
+    begun = wire(gpuplan.refreshes.begin_shared({}))
     work_off(gpuplan)
     assert seen == [{"aws": {"done": 1, "total": 2}}]
 
@@ -116,16 +117,16 @@ def test_no_more_regions_of_a_cloud_are_fetched_at_once_than_it_allows(open_gpup
 
     regions = [f"us-east-{number}" for number in range(6)]
     gpuplan = open_gpuplan(FakeCloud(parallel=2, answers={region: fetch(region) for region in regions}))
-    begun = gpuplan.refreshes.begin_shared({"accept_loss": True})
-    while gpuplan.refreshes.report(begun["id"])["status"] == "running":
+    begun = wire(gpuplan.refreshes.begin_shared({"accept_loss": True}))
+    while wire(gpuplan.refreshes.report(begun["id"]))["status"] == "running":
         work_off(gpuplan, concurrency=6)  # ends as soon as all that is left depends on what goes on
     assert max(most) == 2
-    assert gpuplan.refreshes.report(begun["id"])["providers"][0]["regions_read"] == 6
+    assert wire(gpuplan.refreshes.report(begun["id"]))["providers"][0]["regions_read"] == 6
 
 
 def test_a_second_refresh_is_refused_while_one_waits_whoever_asks(open_gpuplan: Opens) -> None:
     gpuplan = open_gpuplan(wide())
-    begun = gpuplan.refreshes.begin_shared({})
+    begun = wire(gpuplan.refreshes.begin_shared({}))
     for again in (gpuplan.refreshes.begin_shared, gpuplan.refreshes.refresh):
         with pytest.raises(RefreshRunning, match=rf"another refresh is running \({begun['id']}, by the queue, since "):
             again({})
@@ -153,7 +154,7 @@ def test_nothing_is_queued_where_no_worker_lives_or_the_wish_cannot_be_read(open
 
 def test_steps_that_are_done_twice_do_nothing_the_second_time(open_gpuplan: Opens) -> None:
     gpuplan = open_gpuplan(wide())
-    run_id = gpuplan.refreshes.begin_shared({})["id"]
+    run_id = wire(gpuplan.refreshes.begin_shared({}))["id"]
     steps = gpuplan.refreshes.shared
     for _ in range(2):
         steps.set_out(run_id)
@@ -175,13 +176,13 @@ def test_steps_that_are_done_twice_do_nothing_the_second_time(open_gpuplan: Open
 
 def test_what_is_not_read_when_time_is_up_has_failed_and_comes_too_late(open_gpuplan: Opens) -> None:
     gpuplan = open_gpuplan(wide())
-    run_id = gpuplan.refreshes.begin_shared({"time_limit_minutes": 1.0})["id"]
+    run_id = wire(gpuplan.refreshes.begin_shared({"time_limit_minutes": 1.0}))["id"]
     steps = gpuplan.refreshes.shared
     steps.set_out(run_id)
     steps.list_regions(run_id, "aws")
     steps.fetch(run_id, "aws", "us-east-1")
     steps.write(run_id)
-    report = gpuplan.refreshes.report(run_id)
+    report = wire(gpuplan.refreshes.report(run_id))
     assert report["outcome"] == "partial"
     assert report["providers"][0]["regions_failed"] == [
         {"message": "not read within 60 seconds", "regions": ["eu-west-1", "us-west-2"]}
@@ -199,14 +200,14 @@ def test_a_write_that_the_store_refuses_leaves_the_snapshot_and_is_done_later(
 ) -> None:
     gpuplan = open_gpuplan(wide())
     before = gpuplan.store.current_snapshot_id()
-    run_id = gpuplan.refreshes.begin_shared({})["id"]
+    run_id = wire(gpuplan.refreshes.begin_shared({}))["id"]
     with monkeypatch.context() as broken:
         broken.setattr(Store, "record_refresh", _full)
         work_off(gpuplan)
     assert gpuplan.store.current_snapshot_id() == before
     assert (gpuplan.runs.one(run_id)["status"], parts_left(gpuplan)) == ("running", 1 + len(REGIONS))
     gpuplan.refreshes.shared.write(run_id)
-    assert gpuplan.refreshes.report(run_id)["outcome"] == "whole"
+    assert wire(gpuplan.refreshes.report(run_id))["outcome"] == "whole"
 
 
 def _full(*_: object, **__: object) -> None:
@@ -217,7 +218,7 @@ def test_a_worker_that_dies_between_the_snapshot_and_the_watches_has_them_told_b
     open_gpuplan: Opens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpuplan = open_gpuplan(wide())
-    run_id = gpuplan.refreshes.begin_shared({})["id"]
+    run_id = wire(gpuplan.refreshes.begin_shared({}))["id"]
 
     class Killed(BaseException):
         pass
@@ -234,17 +235,17 @@ def test_a_worker_that_dies_between_the_snapshot_and_the_watches_has_them_told_b
         broken.setattr(steps, "_tell", killed)
         with pytest.raises(Killed):
             steps.write(run_id)
-    assert gpuplan.refreshes.report(run_id)["watches"] is None
+    assert wire(gpuplan.refreshes.report(run_id))["watches"] is None
     steps.write(run_id)
-    assert gpuplan.refreshes.report(run_id)["watches"]["checked"] == 0
+    assert wire(gpuplan.refreshes.report(run_id))["watches"]["checked"] == 0
 
 
 def test_a_bug_in_a_step_ends_the_refresh_with_a_reason(open_gpuplan: Opens, monkeypatch: pytest.MonkeyPatch) -> None:
     gpuplan = open_gpuplan(wide())
-    run_id = gpuplan.refreshes.begin_shared({})["id"]
+    run_id = wire(gpuplan.refreshes.begin_shared({}))["id"]
     monkeypatch.setattr("gpuplan.api.jobs.queue.shared_refresh.combined", lambda *_, **__: 1 / 0)
     work_off(gpuplan)
-    report = gpuplan.refreshes.report(run_id)
+    report = wire(gpuplan.refreshes.report(run_id))
     assert (report["status"], report["error"]) == ("failed", f"gpuplan failed; its log has the cause under {run_id}")
     assert parts_left(gpuplan) == 0
     gpuplan.refreshes.begin_shared({})

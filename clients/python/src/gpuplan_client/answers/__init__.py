@@ -24,12 +24,12 @@ from gpuplan_client.answers.prices import PriceRow as Price
 from gpuplan_client.answers.prices import Prices, SnapshotDiff
 from gpuplan_client.answers.problem import Problem
 from gpuplan_client.answers.procurement import DecisionAnswer
-from gpuplan_client.answers.refresh import Refresh, Refreshes
+from gpuplan_client.answers.refresh_answers import Refresh, Refreshes
 from gpuplan_client.answers.replan import ReplanAnswer
 from gpuplan_client.answers.run import Run
 from gpuplan_client.answers.spot_policy import RunPolicy, Simulation
 from gpuplan_client.answers.verification import VerificationAnswer
-from gpuplan_client.answers.watch import Watch, Watches
+from gpuplan_client.answers.watch_answers import Watch, Watches
 
 __all__ = [
     "Accelerators",
