@@ -7,41 +7,71 @@ checkpoint interval without a deadline, and u the elapsed hours. By Wald's ident
     and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
     time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
 
-Both are linear in q, so the least cost lies at q = 0 or q = q(z), for each z of the quadrature.
+Both are linear in q, so the least cost at a deviation z of the estimate's error lies at q = 0 or q = q(z):
+
+    g(z) = a - q(z) max(a - s, 0)          a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain
+
+with k and m the spreads of both machines. The bound is the mean of g over z. It has kinks and a jump, so no count of points
+gives it to a known error. It is bounded from below in each cell [e, e'] of z instead:
+
+  * Costs rise with z at every q, and q(z) falls, so g(z) >= g(e).
+  * q(z) <= p(z), which is q(e), or the chord of q where k >= m and q(e) < 1: q is convex there. With y = W u e^(k z),
+    x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is (y - R) m x (2 k y - m (y + x)) + (R - x) k y
+    (k (y + x) - 2 m x) >= 0.
+  * If a >= s throughout, E[g] >= (1 - E p) E a + (E p) E s - cov(p, a - s). The covariance is at most a quarter of the
+    product of both ranges (Gruess 1935). E e^(k (z - e)) >= 1 + k m1 + k^2 m2 / 2 + k^3 m3 / 6 with the moments of z - e.
+  * a - s has a single extremum, a maximum where k >= m, so it is at least the lesser of its ends. Where k < m, a may be
+    taken to rise no faster than s from e on, and then a >= s if that holds at e without the call.
 """
 
 import math
-from typing import NamedTuple
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.preemption_losses import segment_losses
+from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf, segment_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_switching import Estimate, cut, largest_in_time, mean_beyond
+from gpuplan.planner.strategies.standby.standby_switching import FURTHEST, Estimate, largest_in_time, mean_beyond
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
-class Quadrature(NamedTuple):
-    """Points of the estimate's error and their weights; sums are accurate to `within`, by which a bound is lowered."""
+class Cells(NamedTuple):
+    """Cells of a standard normal between -4 and 4: `edges` [n + 1], and per cell [n] P(Z < its left edge), its own
+    probability, and the first three moments of the distance from the left edge (`moments` [3, n]).
+    """
 
-    nodes: Floats
-    weights: Floats
-    within: float
-
-
-def _gauss(count: int, within: float) -> Quadrature:
-    at, weights = np.polynomial.legendre.leggauss(count)
-    return Quadrature((1.0 + at) / 2, weights, within)
+    edges: Floats
+    below: Floats
+    probability: Floats
+    moments: Floats
 
 
-#: The bound has kinks in the estimate's error where that is wide: all pairs get a coarse bound, the rest a fine one.
-COARSE, FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
+def _cells(count: int) -> Cells:
+    """Cells narrow where the density is high: quantiles of a normal of this spread, whose density is its cube root."""
+    normal, wider = NormalDist(), NormalDist(sigma=math.sqrt(3))
+    last = wider.cdf(FURTHEST)
+    shares = np.linspace(1 - last, last, count + 1)
+    edges = np.array([-FURTHEST, *(wider.inv_cdf(share) for share in shares[1:-1]), FURTHEST])
+    below = np.array([normal.cdf(edge) for edge in edges])
+    at, weights = np.polynomial.legendre.leggauss(_MOMENT_POINTS)
+    distance = np.diff(edges)[:, None] * (1 + at) / 2
+    density = weights * np.exp(-0.5 * (edges[:-1, None] + distance) ** 2)
+    density /= density.sum(axis=1, keepdims=True)
+    moments = np.stack([(density * distance**power).sum(axis=1) for power in (1, 2, 3)])
+    return Cells(edges=edges, below=below[:-1], probability=np.diff(below), moments=moments)
+
+
+_MOMENT_POINTS = 32
+#: All pairs get a coarse bound, the rest a fine one.
+COARSE, FINE = _cells(10), _cells(64)
+#: What the moments of cells and the normal distribution function may be wrong by.
+_ROUNDING = 1e-5
 #: Runs in blocks of segments may come out below the bound by this part, where slack grows within a block.
 BLOCKS_WITHIN = 0.02
-#: Spread up to which sums are as accurate as a `Quadrature` says; the error grows with its square.
-_USUAL_SIGMA = 0.5
 _BISECTIONS = 40
 #: Up to so many numbers, bisection one by one is faster.
 _FEW = 6
@@ -54,74 +84,133 @@ class Bound(NamedTuple):
     usd_by_deviation: Floats
 
 
-def least(pairs: Pairs, terms: StandbyTerms, quadrature: Quadrature) -> Floats:
+class _Work(NamedTuple):
+    """Parts of the cost of the work at deviations [..., z]: a = `standby_usd` + `call_usd`, s = `spot_usd`, and q.
+
+    `call_usd` is no less than 0 and part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
+    """
+
+    spot_usd: Floats
+    standby_usd: Floats
+    share: Floats
+    call_usd: Floats
+    always_usd: Floats
+    certain: Flags
+
+    def usd(self) -> Floats:
+        """g at these deviations: [..., z]."""
+        saved = self.standby_usd + self.call_usd * ~self.certain - self.spot_usd
+        return np.asarray(self.standby_usd + self.call_usd + self.always_usd - self.share * np.maximum(saved, 0.0))
+
+
+def least(pairs: Pairs, terms: StandbyTerms, cells: Cells) -> Floats:
     """The bound of pairs, arrays that broadcast: [...]; infinite where a pair cannot meet the deadline."""
-    room = terms.deadline_hours - terms.setup_hours - pairs.checkpoint_hours - pairs.changeover_hours
-    largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
-    estimate = cut(largest, quadrature.nodes, quadrature.weights)
-    once_usd, work_usd = bound_of(pairs, terms, estimate)
-    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1)) * (1.0 - within(pairs, quadrature))
-    return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
-
-
-def within(pairs: Pairs, quadrature: Quadrature) -> Floats:
-    """The part by which sums over the estimate's error may be wrong: more where it spreads beyond `_USUAL_SIGMA`."""
-    relative_spread = np.maximum(pairs.log_sigma, pairs.standby_log_sigma) / _USUAL_SIGMA
-    return np.asarray(np.minimum(quadrature.within * np.maximum(relative_spread, 1.0) ** 2, 1.0))
+    return _least(pairs, terms, cells, np.inf, 0.0)
 
 
 def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Floats:
     """The bound of each pair at its own interval; infinite where it misses the requested confidence."""
-    room = terms.deadline_hours - terms.setup_hours - interval_hours - pairs.checkpoint_hours - pairs.changeover_hours
+    return _least(pairs, terms, FINE, interval_hours, BLOCKS_WITHIN)
+
+
+def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | float, off: float) -> Floats:
+    """The bound at intervals up to these, its work less a part `off`."""
+    until_call = np.where(np.isinf(interval_hours), 0.0, interval_hours) + pairs.checkpoint_hours
+    room = terms.deadline_hours - terms.setup_hours - until_call - pairs.changeover_hours
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
-    estimate = cut(largest, FINE.nodes, FINE.weights)
-    once_usd, work_usd = bound_of(pairs, terms, estimate, interval_hours)
-    usd = (once_usd + (work_usd * estimate.weights).sum(axis=-1) * (1.0 - BLOCKS_WITHIN)) * (1.0 - within(pairs, FINE))
-    return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
+    in_time = normal_cdf(largest)
+    work = _work(pairs, terms, cells.edges, _longest_segment(pairs, interval_hours))
+    weights = np.minimum(np.maximum(in_time[..., None] - cells.below, 0.0), cells.probability)
+    by_cell = np.maximum(_in_cells(pairs, work, cells, weights), 0.0)
+    usd = _once_usd(pairs, terms, largest) + np.vecdot(by_cell, weights) * (1.0 - off)
+    return np.where(in_time >= terms.confidence, usd * (1.0 - _ROUNDING), np.inf)
 
 
-def bound_of(pairs: Pairs, terms: StandbyTerms, estimate: Estimate, interval_hours: Floats | None = None) -> Bound:
-    """The bound of pairs [...] at deviations [..., z], at the given intervals or, with None, at any interval."""
+def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats) -> Floats:
+    """A lower bound on the mean of g in each cell: [..., cells]."""
+    spread, standby_spread = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
+    wider = spread >= standby_spread
+    at, after = (
+        _Work(*(_ends(part, slice(-1)) for part in work)),
+        _Work(*(_ends(part, slice(1, None)) for part in work)),
+    )
+    call = at.call_usd * ~at.certain
+    saved, saved_after = at.standby_usd + call - at.spot_usd, after.standby_usd + call - after.spot_usd
+    spot = at.spot_usd * _mean_growth(spread, cells)
+    standby = at.standby_usd * _mean_growth(np.minimum(spread, standby_spread), cells)
+    cheaper = (
+        (saved >= 0) & np.where(wider, saved_after >= 0, at.standby_usd >= at.spot_usd) & (weights >= cells.probability)
+    )
+    fall = np.where(wider & (at.share < 1.0), at.share - after.share, 0.0)
+    share = at.share - fall * (cells.moments[0] / np.diff(cells.edges))
+    most_saved = after.standby_usd + call - at.spot_usd
+    covariance = fall * (most_saved - np.minimum(saved, saved_after)) / 4
+    base = at.call_usd + at.always_usd
+    rising = base + standby - share * (standby + call - spot) - covariance
+    left = base + at.standby_usd - at.share * np.maximum(saved, 0.0)
+    return np.asarray(np.where(cheaper, np.maximum(rising, left), left))
+
+
+def _ends(part: NDArray[Any], which: slice) -> NDArray[Any]:
+    return part if part.shape[-1] == 1 else part[..., which]
+
+
+def _mean_growth(spread: Floats, cells: Cells) -> Floats:
+    """At most E e^(spread (z - e)) over each cell from e on: [..., cells]."""
+    first, second, third = cells.moments
+    return np.asarray(1.0 + spread * (first + spread * (second / 2 + spread * third / 6)))
+
+
+def bound_of(pairs: Pairs, terms: StandbyTerms, estimate: Estimate, interval_hours: Floats) -> Bound:
+    """The bound of pairs [...] at deviations [..., z], at the given intervals."""
+    hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * estimate.z)
+    segment = hours / np.maximum(np.ceil(hours / interval_hours[..., None] - 1e-9), 1.0)
+    return Bound(_once_usd(pairs, terms, estimate.largest), _work(pairs, terms, estimate.z, segment).usd())
+
+
+def _once_usd(pairs: Pairs, terms: StandbyTerms, largest: Floats) -> Floats:
+    """USD paid at every deviation, and for runs too slow for the deadline, which call the standby at once: [...]."""
+    usd = pairs.usd_per_hour + pairs.storage_usd_per_hour
+    standby_usd = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
+    beyond = pairs.standby_work_hours * mean_beyond(largest, pairs.standby_log_sigma) * standby_usd
+    return np.asarray(pairs.fixed_usd + terms.setup_hours * usd + beyond)
+
+
+def _longest_segment(pairs: Pairs, interval_hours: Floats | float) -> Floats:
+    """The segment of at most `interval_hours` and all the work that takes least per hour of work: [..., 1]."""
+    best = _best_interval(pairs.rate[..., None], pairs.checkpoint_hours[..., None])
+    most = np.minimum(pairs.work_hours, interval_hours)
+    return np.asarray(np.minimum(best, most[..., None]))
+
+
+def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Work:
+    """The parts of the cost of the work at deviations [..., z], in segments of these hours."""
     # [..., z] throughout.
     rate, wait = pairs.rate[..., None], pairs.wait_hours[..., None]
-    work, write = pairs.work_hours[..., None], pairs.checkpoint_hours[..., None]
-    sigma, standby_sigma = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
-    standby_work, changeover = pairs.standby_work_hours[..., None], pairs.changeover_hours[..., None]
+    write, changeover = pairs.checkpoint_hours[..., None], pairs.changeover_hours[..., None]
     room = terms.deadline_hours - terms.setup_hours
-    factor = np.exp(sigma * estimate.z)
-    if interval_hours is None:
-        segment = np.minimum(_best_interval(rate, write), work)
-        losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
-        paid = work * losses.paid_hours / segment * factor
-        wall = work * (segment + write + losses.mean_hours) / segment * factor
-    else:
-        count = np.maximum(np.ceil(work * factor / interval_hours[..., None] - 1e-9), 1.0)
-        segment = work * factor / count
-        losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
-        paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
-    left = standby_work * np.exp(standby_sigma * estimate.z)
+    hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * z)
+    left = pairs.standby_work_hours[..., None] * np.exp(pairs.standby_log_sigma[..., None] * z)
+    losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
+    paid, wall = losses.paid_hours / segment, (segment + write + losses.mean_hours) / segment
     cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
     # Where spot is no slower than the standby, all the work may be done on spot; the divisor is then arbitrary.
-    longer = wall - left
+    longer = wall * hours - left
     slower = longer > 0
     share = np.minimum(np.maximum((room + cut_off - left) / np.where(slower, longer, 1.0), 0.0), 1.0)
     share[~slower] = 1.0
     usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
-    called = changeover * standby_usd + pairs.standby_fixed_usd[..., None]
-    called = called - losses.paid_pause_hours * usd
-    # Where even a run without a loss is too slow, every run calls the standby.
-    always = room - changeover < work * factor + write
-    call_usd, certain_usd = (
-        np.where(always, 0.0, np.maximum(called, 0.0)),
-        np.where(always, called, np.minimum(called, 0.0)),
+    called = changeover * standby_usd + pairs.standby_fixed_usd[..., None] - losses.paid_pause_hours * usd
+    return _Work(
+        spot_usd=hours * (paid * usd),
+        standby_usd=left * standby_usd,
+        share=share,
+        call_usd=np.maximum(called, 0.0),
+        always_usd=np.minimum(called, 0.0),
+        # Where even a run without a loss is too slow, every run calls the standby.
+        certain=room - changeover < hours + write,
     )
-    all_standby = left * standby_usd + call_usd
-    mixed = share * paid * usd + (1.0 - share) * all_standby
-    work_usd = np.minimum(mixed, all_standby) + certain_usd
-    # Runs too slow for the deadline call the standby at once.
-    beyond = (standby_work * mean_beyond(estimate.largest[..., None], standby_sigma) * standby_usd)[..., 0]
-    return Bound(pairs.fixed_usd + terms.setup_hours * usd[..., 0] + beyond, work_usd)
 
 
 def _best_interval(rate: Floats, write: Floats) -> Floats:

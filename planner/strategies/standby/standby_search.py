@@ -24,7 +24,8 @@ Ints = NDArray[np.int64]
 #: The most runs priced exactly, some 4 ms each, which limits the time. Pairs beyond are left open, with their bound.
 MOST_EXACT = 1_000
 _BATCH = 256
-_CELLS = 100_000
+#: Pairs bounded at once: few enough that arrays over them stay in the cache of a core.
+_CELLS = 4_000
 #: Sizes of the blocks of standbys that are bounded as one, each a multiple of the next, where there are enough.
 _BLOCKS = (512, 64, 8)
 _FEWEST_BLOCKS = 8
