@@ -52,11 +52,11 @@ class Cells(NamedTuple):
 
 def _cells(count: int) -> Cells:
     """Cells narrow where the density is high: quantiles of a normal of this spread, whose density is its cube root."""
-    normal, wider = NormalDist(), NormalDist(sigma=math.sqrt(3))
-    last = wider.cdf(FURTHEST)
+    normal, spacing = NormalDist(), NormalDist(sigma=math.sqrt(3))
+    last = spacing.cdf(FURTHEST)
     shares = np.linspace(1 - last, last, count + 1)
-    edges = np.array([-FURTHEST, *(wider.inv_cdf(share) for share in shares[1:-1]), FURTHEST])
-    below = np.array([normal.cdf(edge) for edge in edges])
+    edges = np.array([-FURTHEST, *(spacing.inv_cdf(share) for share in shares[1:-1]), FURTHEST])
+    below = np.array([normal.cdf(z) for z in edges])
     at, weights = np.polynomial.legendre.leggauss(_MOMENT_POINTS)
     distance = np.diff(edges)[:, None] * (1 + at) / 2
     density = weights * np.exp(-0.5 * (edges[:-1, None] + distance) ** 2)
@@ -129,7 +129,7 @@ def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floa
 def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats) -> Floats:
     """A lower bound on the mean of g in each cell: [..., cells]."""
     spread, standby_spread = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
-    wider = spread >= standby_spread
+    spreads_more = spread >= standby_spread
     at, after = (
         _Work(*(_ends(part, slice(-1)) for part in work)),
         _Work(*(_ends(part, slice(1, None)) for part in work)),
@@ -139,9 +139,11 @@ def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats) -> Float
     spot = at.spot_usd * _mean_growth(spread, cells)
     standby = at.standby_usd * _mean_growth(np.minimum(spread, standby_spread), cells)
     cheaper = (
-        (saved >= 0) & np.where(wider, saved_after >= 0, at.standby_usd >= at.spot_usd) & (weights >= cells.probability)
+        (saved >= 0)
+        & np.where(spreads_more, saved_after >= 0, at.standby_usd >= at.spot_usd)
+        & (weights >= cells.probability)
     )
-    fall = np.where(wider & (at.share < 1.0), at.share - after.share, 0.0)
+    fall = np.where(spreads_more & (at.share < 1.0), at.share - after.share, 0.0)
     share = at.share - fall * (cells.moments[0] / np.diff(cells.edges))
     most_saved = after.standby_usd + call - at.spot_usd
     covariance = fall * (most_saved - np.minimum(saved, saved_after)) / 4

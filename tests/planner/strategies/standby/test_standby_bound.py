@@ -35,8 +35,8 @@ def drawn(seed: int, rough: bool) -> tuple[Pairs, StandbyTerms]:
         standby_usd=usd * between(1.2 if rough else 2, 8 if rough else 4),
         changeover=changeover,
     )
-    wider = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
-    pair.log_sigma[:] = math.hypot(spread, wider) if wider > 0 else spread + wider
+    added_spread = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
+    pair.log_sigma[:] = math.hypot(spread, added_spread) if added_spread > 0 else spread + added_spread
     deadline = work * slower * between(1.02, 6 if rough else 2.5) + changeover + 0.5
     return pair, StandbyTerms(deadline_hours=deadline, confidence=0.02, setup_hours=SETUP, restart_hours=RESTART)
 
