@@ -1,4 +1,7 @@
-"""Every example that is shipped has an answer at today's prices: files, the page's, and those of the documented API."""
+"""Every example that is shipped has an answer at today's prices: the page's, and those of the documented API.
+
+That job files have a plan is seen where their short answers are (`tests/api/presentation/test_short_answer.py`).
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +18,6 @@ from gpuplan.api.web.forecast_example import EXAMPLE as FORECAST
 from gpuplan.api.web.portfolio_example import EXAMPLE as PORTFOLIO
 
 FILES = Path(__file__).resolve().parents[2] / "examples"
-JOBS = sorted(path for path in FILES.glob("*.yaml") if path.name != "inventory.yaml")
-
-
-@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
-def test_an_example_file_has_a_plan(gpuplan: Services, path: Path) -> None:
-    assert gpuplan.plans.plan(yaml.safe_load(path.read_text(encoding="utf-8")), save=False).outcome == "planned"
 
 
 def test_the_example_inventory_is_planned_on(database_url: str) -> None:

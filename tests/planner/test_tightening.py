@@ -142,7 +142,7 @@ def embedded() -> Columns:
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=SEEDS)
 def test_no_plan_gets_better_over_the_embedded_catalogue_with_its_slices(seed: int, embedded: Columns) -> None:
     draw = random.Random(seed)

@@ -8,10 +8,11 @@ import pytest
 from tests.api.conftest import Ended
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+VERIFIED = ("llama-3-8b", "gpt3-175b", "resnet-50")
 
 
 @pytest.mark.slow(reason="verifies each plan against all node counts")
-@pytest.mark.parametrize("name", ["llama-3-8b", "gpt3-175b", "resnet-50"])
+@pytest.mark.parametrize("name", VERIFIED)
 def test_the_plan_of_an_example_is_verified(
     run: Callable[..., Ended], job_file: Callable[..., Path], name: str
 ) -> None:

@@ -12,11 +12,13 @@ from tests.api.exports.documents import answer, in_phases, phase
 
 pytestmark = pytest.mark.slow(reason="runs whole scripts, with signals")
 
+#: So many that their numbers have one digit and two.
+NODES = 11
 #: Format, machine, place of the checkpoints, and how many machines (a slice is one).
 FORMATS = [
-    ("aws-cli", "aws", "s3://my-bucket/a", 16),
-    ("gcloud", "gcp", "gs://my-bucket/a", 16),
-    ("az", "azure", "abfs://runs@account1.dfs.core.windows.net/a", 16),
+    ("aws-cli", "aws", "s3://my-bucket/a", NODES),
+    ("gcloud", "gcp", "gs://my-bucket/a", NODES),
+    ("az", "azure", "abfs://runs@account1.dfs.core.windows.net/a", NODES),
     ("gcloud", "gcp-tpu", "gs://my-bucket/a", 1),
 ]
 WATCHED = FORMATS[:3]
@@ -42,7 +44,7 @@ def cloud(tmp_path: Path) -> Cloud:
 
 def script(to: str, machine: str, place: str | None) -> str:
     wishes = read_wishes(command="python train.py", checkpoints=place)
-    nodes = 1 if (to, machine) in {(name, name) for name, *_ in NEOCLOUDS} else 16
+    nodes = 1 if (to, machine) in {(name, name) for name, *_ in NEOCLOUDS} else NODES
     return one_export(answer(phase(machine, nodes=nodes), checkpoints=False), to=to, wishes=wishes).text
 
 

@@ -66,7 +66,9 @@ def drawn_job(seed: int) -> dict[str, Any]:
     return job
 
 
-JOBS = [pytest.param(yaml.safe_load(path.read_text(encoding="utf-8")), id=path.stem) for path in EXAMPLES] + [
+#: Every example file that is shipped: it has a plan.
+PLANNED = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in EXAMPLES]
+JOBS = [pytest.param(job, id=path.stem) for job, path in zip(PLANNED, EXAMPLES, strict=True)] + [
     pytest.param(drawn_job(seed), id=f"drawn-{seed}") for seed in range(32)
 ]
 JOBS.append(
@@ -100,6 +102,7 @@ def test_a_short_answer_fits_a_screen_and_has_the_figures_of_the_json(gpuplan: S
     if isinstance(answer, PlannedAnswer):
         says_the_plan(words(text), answer.plan, is_full=len(lines) >= SHORT_LINES - 2)
     else:
+        assert job not in PLANNED
         says_the_way_out(words(text), answer)
 
 

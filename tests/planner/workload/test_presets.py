@@ -32,34 +32,20 @@ def faults(training: Training = FULL, **preset: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", presets())
-def test_counted_parameters_are_within_one_percent_of_the_published(name: str) -> None:
-    assert work(name).parameters == pytest.approx(presets()[name].published_parameters, rel=0.01)
-
-
-@pytest.mark.parametrize("name", presets())
-def test_every_row_names_its_source_its_task_and_the_source_of_its_batch(name: str) -> None:
-    row = presets()[name]
+def test_a_preset_has_its_published_size_its_sources_its_needs_and_the_batch_of_its_paper(name: str) -> None:
+    row, asked = presets()[name], work(name)
+    assert asked.parameters == pytest.approx(row.published_parameters, rel=0.01)
     assert row.source
     assert row.batch_source
     assert row.task in TASKS
     assert (row.global_batch_tokens > 0) != (row.global_batch_samples > 0)
     assert row.unit in {"tokens", "samples"}
-
-
-@pytest.mark.parametrize("name", presets())
-def test_every_preset_asks_something_of_compute_bandwidth_and_memory(name: str) -> None:
-    asked = work(name)
-    assert asked.task == presets()[name].task
+    assert asked.task == row.task
     assert asked.linear_flops_per_unit > 0
     assert asked.vector_bytes_per_unit > 0
     none, selective, full = asked.activation_bytes_per_sample
     assert 0 < full <= selective <= none
     assert asked.steps >= 1
-
-
-@pytest.mark.parametrize("name", presets())
-def test_the_batch_of_the_paper_is_said_as_an_assumption(name: str) -> None:
-    row, asked = presets()[name], work(name)
     unpublished = row.unit == "tokens" and row.batch_source.startswith("not published")
     source = "for a model and run of this size, DeepSeek-AI 2024" if unpublished else row.batch_source
     assert any(assumption.startswith("global batch of") and source in assumption for assumption in asked.assumptions)
