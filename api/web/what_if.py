@@ -7,18 +7,17 @@ that the answer does not contain.
 import math
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import fields
 
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import REQUIREMENTS
+from gpuplan.planner.model.job import REQUIREMENTS, Constraints
 from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Configuration
 
 #: Requirements that are lists of names: relaxing them adds names.
-_LISTS = frozenset(
-    {"providers", "provider_kinds", "accelerators", "vendors", "instance_types", "regions", "geography", "price_kinds"}
-)
+_LISTS = frozenset(field.name for field in fields(Constraints) if isinstance(field.default, tuple))
 
 
 def by_deadline(answer: PlanAnswer, hours: float) -> JsonObject:

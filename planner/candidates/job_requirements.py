@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.provider_names import provider_kind
 from gpuplan.catalog.model.regions import is_place_unknown, regions
@@ -15,7 +17,7 @@ from gpuplan.catalog.model.unavailable_machines import why_no_price, why_unavail
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
-from gpuplan.planner.model.frameworks import runs_on
+from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
@@ -85,6 +87,23 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framewo
         wanted = np.array([runs_on(framework, device.stack) for device in shapes.accelerators])
         _mark(bits, wanted[device_of_type], "training.framework")
     return bits
+
+
+def allowing_values(instance_type: InstanceType, region: str, price_kind: str) -> dict[str, str]:
+    """The value of each requirement on offers that allows this one."""
+    provider, chip = instance_type.provider, accelerators()[instance_type.accelerator]
+    place, known = f"{provider}:{region}", regions().get((provider, region))
+    return {
+        "constraints.providers": provider,
+        "constraints.provider_kinds": provider_kind(provider, instance_type.name) or "",
+        "constraints.accelerators": chip.name,
+        "constraints.vendors": chip.vendor,
+        "constraints.instance_types": instance_type.name,
+        "constraints.regions": "none" if is_place_unknown(region) else place,
+        "constraints.geography": known.geography if known and known.geography else f"that of {place}",
+        "constraints.price_kinds": price_kind,
+        "training.framework": framework_of_stack(chip.stack),
+    }
 
 
 @cached_per_snapshot(4)
@@ -191,23 +210,12 @@ def _nearest(text: str, names: set[str]) -> str:
 
 
 def present(job: TrainingJob, *, limited_by_quotas: bool) -> tuple[str, ...]:
-    """The requirements that this job states (max_nodes and the price kinds always apply).
+    """The requirements that this job states: those with a value (max_nodes and the price kinds always apply).
 
     The objective of least carbon is one, because configurations with unknown carbon cannot be compared.
     """
-    constraints = job.constraints
-    stated = {
-        "constraints.providers": constraints.providers,
-        "constraints.provider_kinds": bool(constraints.provider_kinds),
-        "constraints.accelerators": constraints.accelerators,
-        "constraints.vendors": constraints.vendors,
-        "constraints.instance_types": constraints.instance_types,
-        "constraints.regions": constraints.regions,
-        "constraints.geography": constraints.geography,
+    by_rule = {
         "constraints.price_kinds": True,
-        "constraints.max_nodes": True,
-        "constraints.max_accelerators": constraints.max_accelerators is not None,
-        "constraints.carbon_budget_kg": constraints.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
         "training.framework": job.training.framework != "any",
         "training.precision": job.training.precision != "auto",
@@ -215,4 +223,8 @@ def present(job: TrainingJob, *, limited_by_quotas: bool) -> tuple[str, ...]:
         "budget_usd": job.budget_usd is not None,
         "constraints.quotas": limited_by_quotas,
     }
-    return tuple(name for name in REQUIREMENTS if stated[name])
+
+    def is_stated(name: str) -> bool:
+        return getattr(job.constraints, name.removeprefix("constraints.")) not in (None, ())
+
+    return tuple(name for name in REQUIREMENTS if (by_rule[name] if name in by_rule else is_stated(name)))

@@ -11,19 +11,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
-from gpuplan.catalog.model.provider_names import provider_kind
-from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import cheapest, fastest, in_words
 from gpuplan.planner.candidates.eligibility import OPT_INS
-from gpuplan.planner.candidates.job_requirements import BIT, kinds_asked, present, unavailable_by_name
+from gpuplan.planner.candidates.job_requirements import (
+    BIT,
+    allowing_values,
+    kinds_asked,
+    present,
+    unavailable_by_name,
+)
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.assumptions_and_warnings import region_notes
 from gpuplan.planner.explain.objective_notes import unknown_carbon
-from gpuplan.planner.model.frameworks import framework_of_stack
 from gpuplan.planner.model.job import MAX_NODES, REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.outcome import Choice, LeastChange, NoPlan
 from gpuplan.planner.model.quota import IGNORE
@@ -213,23 +215,12 @@ def asked(job: TrainingJob, name: str) -> str:
 
 def needed(name: str, choice: Choice, kg: float) -> str:
     """The value that the requirement must have to allow this choice."""
-    place = f"{choice.offer.provider}:{choice.offer.region}"
-    region = regions().get((choice.offer.provider, choice.offer.region))
-    words = {
+    words = allowing_values(choice.instance_type, choice.offer.region, choice.offer.price_kind) | {
         "deadline": _deadline(choice.hours.confident),
         "budget_usd": usd_display(-(-choice.cost.expected // MICROS_PER_CENT) * MICROS_PER_CENT),
-        "training.framework": framework_of_stack(accelerators()[choice.accelerator].stack),
         "training.precision": "auto",
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if math.isnan(kg) else f"{_rounded_up(kg)} kg",
-        "constraints.providers": choice.offer.provider,
-        "constraints.provider_kinds": provider_kind(choice.offer.provider, choice.offer.instance_type) or "",
-        "constraints.accelerators": choice.accelerator,
-        "constraints.vendors": accelerators()[choice.accelerator].vendor,
-        "constraints.instance_types": choice.instance_type.name,
-        "constraints.regions": "none" if is_place_unknown(choice.offer.region) else place,
-        "constraints.geography": region.geography if region and region.geography else f"that of {place}",
-        "constraints.price_kinds": choice.offer.price_kind,
         "constraints.max_nodes": str(choice.nodes),
         "constraints.max_accelerators": str(choice.nodes * choice.instance_type.devices),
         "constraints.quotas": IGNORE,

@@ -66,6 +66,23 @@ def breaks_of_type(instance_type: InstanceType, job: TrainingJob, *, is_owned: b
     return frozenset(name for name, is_met in requirements_met.items() if not is_met)
 
 
+def values_of(instance_type: InstanceType, place: tuple[str, str], kind: PriceKind) -> dict[str, str]:
+    """The value that each requirement on offers must have to allow this offer."""
+    provider, region = place
+    chip, known = accelerators()[instance_type.accelerator], regions().get(place)
+    return {
+        "constraints.providers": provider,
+        "constraints.provider_kinds": provider_kind(provider, instance_type.name) or "",
+        "constraints.accelerators": instance_type.accelerator,
+        "constraints.vendors": chip.vendor,
+        "constraints.instance_types": instance_type.name,
+        "training.framework": framework_for(chip.stack),
+        "constraints.regions": "none" if is_place_unknown(region) else f"{provider}:{region}",
+        "constraints.geography": known.geography if known and known.geography else f"that of {provider}:{region}",
+        "constraints.price_kinds": kind.name,
+    }
+
+
 def breaks_of_place(place: tuple[str, str], job: TrainingJob) -> frozenset[str]:
     """The requirements that a place breaks; own machines are wherever they are, and meet all of these."""
     asked, region = job.constraints, regions().get(place)

@@ -6,7 +6,7 @@ that intersects every mark. A least relaxation is a mark that contains no other 
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
 
 import numpy as np
@@ -169,14 +169,8 @@ def minimal_hitting_sets(marks: set[Mark], requirements: list[str]) -> set[tuple
 
 def _stated(job: TrainingJob, *, limited_by_quotas: bool) -> list[str]:
     """The requirements that the job states, and those that always apply."""
-    asked_for = job.constraints
-    lists = ("providers", "accelerators", "vendors", "instance_types", "regions", "geography")
-    stated = {f"constraints.{name}": bool(getattr(asked_for, name)) for name in lists} | {
-        "constraints.provider_kinds": bool(asked_for.provider_kinds),
+    stated = {f"constraints.{name}": value not in ((), None) for name, value in asdict(job.constraints).items()} | {
         "constraints.price_kinds": True,
-        "constraints.max_nodes": True,
-        "constraints.max_accelerators": asked_for.max_accelerators is not None,
-        "constraints.carbon_budget_kg": asked_for.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
         "training.framework": job.training.framework != "any",
         PRECISION: job.training.precision != "auto",

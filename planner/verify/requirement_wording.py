@@ -2,14 +2,11 @@
 
 import math
 
-from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.provider_names import provider_kind
-from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.model.job import TrainingJob
-from gpuplan.planner.verify.eligibility_check import framework_for
+from gpuplan.planner.verify.eligibility_check import values_of
 from gpuplan.planner.verify.named_offers import Named
 
 MICROS_PER_CENT = 10_000
@@ -39,26 +36,15 @@ def asked(job: TrainingJob, name: str) -> str:
 
 def needed(name: str, named: Named, micros: int, confident_hours: float, carbon_kg: float | None) -> str:
     """The value of the requirement that would allow this configuration."""
-    provider, region = named.offer_group.place
-    instance_type = named.offer_group.machine.type
-    known = regions().get(named.offer_group.place)
-    words = {
+    offer_group = named.offer_group
+    words = values_of(offer_group.machine.type, offer_group.place, offer_group.kind) | {
         "deadline": "none" if confident_hours > MAX_HOURS else f"{_four_digits_up(confident_hours)} h",
         "budget_usd": usd_display(math.ceil(micros / MICROS_PER_CENT) * MICROS_PER_CENT),
-        "training.framework": framework_for(accelerators()[instance_type.accelerator].stack),
         "training.precision": "auto",
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if carbon_kg is None else f"{_four_digits_up(carbon_kg)} kg",
-        "constraints.providers": provider,
-        "constraints.provider_kinds": provider_kind(provider, instance_type.name) or "",
-        "constraints.accelerators": instance_type.accelerator,
-        "constraints.vendors": accelerators()[instance_type.accelerator].vendor,
-        "constraints.instance_types": instance_type.name,
-        "constraints.regions": "none" if is_place_unknown(region) else f"{provider}:{region}",
-        "constraints.geography": known.geography if known and known.geography else f"that of {provider}:{region}",
-        "constraints.price_kinds": named.offer_group.kind.name,
         "constraints.max_nodes": str(named.nodes),
-        "constraints.max_accelerators": str(named.nodes * instance_type.devices),
+        "constraints.max_accelerators": str(named.nodes * offer_group.machine.type.devices),
         "constraints.quotas": "ignore",
     }
     return words[name]
