@@ -19,6 +19,7 @@ from gpuplan.api.presentation.short_plan import (
     different_alternatives,
     hours_more,
     short_plan,
+    shown_choices,
     usd_more,
 )
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, usd, when
@@ -41,10 +42,11 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A heading with sentences; without sentences it is not shown."""
+    """A heading with sentences, the first `steps` of them in order; without sentences it is not shown."""
 
     title: str
     sentences: tuple[str, ...]
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ def answer_card(plan: Plan, base: str) -> AnswerCard:
                 if isinstance(part, Notes)
                 for sentence in part.sentences
             ),
+            steps=len(shown_choices(plan)) if section.key == "next" else 0,
         )
         for section in short_plan(plan)
     }

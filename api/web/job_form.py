@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from gpuplan.api.presentation.text_formatting import number, usd
 from gpuplan.api.schemas.job import canonical, parse_job
 from gpuplan.api.schemas.job_fields import WrittenField
 from gpuplan.api.web.document_lines import line_of
@@ -141,10 +142,18 @@ def stated(document: JsonObject) -> tuple[tuple[str, str, bool], ...]:
         is_default |= field.name == "price_kinds" and set(value or ()) == usual
         if field.name not in typed or field.name in _BESIDE or (is_default and field.name not in _WORTH_A_LOOK):
             continue
-        label = field.label.removeprefix("or ")
-        text = _in_short(value) if field.name in _COUNTS else ", ".join(typed[field.name])
-        rows.append((label[:1].upper() + label[1:], text, is_default))
+        label = field.label.removeprefix("or ").removesuffix(" in US dollars")
+        rows.append((label[:1].upper() + label[1:], _as_read(field, value, typed[field.name]), is_default))
     return tuple(rows)
+
+
+def _as_read(field: WrittenField, value: Any, typed: Sequence[str]) -> str:
+    """The value of a field as a reader meets it, with its unit."""
+    if field.name in _COUNTS:
+        return _in_short(value)
+    if field.name == "budget_usd":
+        return usd(value)
+    return f"{number(value)} GB" if field.name == "dataset_gb" else ", ".join(typed)
 
 
 def _in_short(count: float) -> str:

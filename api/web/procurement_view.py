@@ -35,8 +35,13 @@ def years_views(decision: ProcurementPlan) -> list[YearsView]:
     return [_years_view(scenario, highest, sizes) for scenario in scenarios] if highest > 0 else []
 
 
-def _parts(years: YearlyCost) -> tuple[float, float, float]:
-    return float(years.own_usd_per_year), float(years.commitments_usd_per_year), float(years.renting_usd_per_year)
+def _sums(years: YearlyCost) -> tuple[Decimal, ...]:
+    """The cost of each of the layers."""
+    return years.own_usd_per_year, years.commitments_usd_per_year, years.renting_usd_per_year
+
+
+def _parts(years: YearlyCost) -> tuple[float, ...]:
+    return tuple(map(float, _sums(years)))
 
 
 def _years_view(scenario: ScenarioYears, highest: float, sizes: tuple[Size, ...]) -> YearsView:
@@ -48,20 +53,13 @@ def _years_view(scenario: ScenarioYears, highest: float, sizes: tuple[Size, ...]
     up = Axis(title="USD a year", write=short_usd)
     title = f"Cost a year: {plain(scenario.name)}"
     drawing = stacked_areas(title, _LAYERS, spans, across, up, highest=highest, sizes=sizes)
+    # What has no cost in any year of the scenario has no area, and no column.
+    used = [place for place in range(len(_LAYERS)) if any(span.values[place] for span in spans)]
+    columns = (("years", False), *((_LAYERS[place].name, True) for place in used), ("total", True))
+    legend = tuple(LegendEntry(name=_LAYERS[place].name, style=_LAYERS[place].style, shape="square") for place in used)
     rows = tuple(
-        (
-            f"{number(years.from_year)} to {number(years.until_year)}",
-            usd(years.own_usd_per_year),
-            usd(years.commitments_usd_per_year),
-            usd(years.renting_usd_per_year),
-            usd(_total(years)),
-        )
+        (_span(years), *(usd(_sums(years)[place]) for place in used), usd(sum(_sums(years))))
         for years in scenario.years
-    )
-    columns = (("years", False), *((layer.name, True) for layer in _LAYERS), ("total", True))
-    used = zip(_LAYERS, zip(*(span.values for span in spans), strict=True), strict=True)
-    legend = tuple(
-        LegendEntry(name=layer.name, style=layer.style, shape="square") for layer, values in used if any(values)
     )
     name = (
         plain(scenario.name)
@@ -73,18 +71,15 @@ def _years_view(scenario: ScenarioYears, highest: float, sizes: tuple[Size, ...]
     )
 
 
-def _total(years: YearlyCost) -> Decimal:
-    return years.own_usd_per_year + years.commitments_usd_per_year + years.renting_usd_per_year
-
-
 def _spent(years: YearlyCost) -> str:
-    """`Years 0 to 1: $9,000 a year: own $5,000, rent $4,000`."""
-    shares = zip(
-        _LAYERS, (years.own_usd_per_year, years.commitments_usd_per_year, years.renting_usd_per_year), strict=True
-    )
-    parts = ", ".join(f"{layer.name} {usd(value)}" for layer, value in shares if value)
-    span = f"Years {number(years.from_year)} to {number(years.until_year)}"
-    return f"{span}: {usd(_total(years))} a year" + (f", {parts}" if parts else "")
+    """`Years 0 to 1: $9,000 a year, own $5,000, rent $4,000`."""
+    sums = _sums(years)
+    parts = [f"{layer.name} {usd(value)}" for layer, value in zip(_LAYERS, sums, strict=True) if value]
+    return ", ".join([f"Years {_span(years)}: {usd(sum(sums))} a year", *parts])
+
+
+def _span(years: YearlyCost) -> str:
+    return f"{number(years.from_year)} to {number(years.until_year)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

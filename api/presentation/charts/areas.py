@@ -93,7 +93,7 @@ def _area(
         f"V{y.at(low)}H{x.at(span.begin)}" for span, low in zip(reversed(spans), reversed(below), strict=True)
     )
     ET.SubElement(
-        svg, "path", {"class": f"area {layer.style}", "d": f"M{x.at(spans[0].begin)} {y.start:g}{forward}{back}Z"}
+        svg, "path", {"class": f"layer {layer.style}", "d": f"M{x.at(spans[0].begin)} {y.start:g}{forward}{back}Z"}
     )
     roomy = [
         (span, low, top)

@@ -90,6 +90,7 @@
       const rule = svg.querySelector(`.rule.${row.dataset.line}`);
       const ends = line.axis === "x" ? ["x1", "x2"] : ["y1", "y2"];
       ends.forEach((name) => rule.setAttribute(name, at));
+      rule.classList.remove("off");
       const across = line.axis === "x" ? [at, 12] : [scaleOf(svg, "x").end, at];
       svg.querySelector(`.grip.${row.dataset.line}`).setAttribute("transform", `translate(${across.join(" ")})`);
     };
@@ -124,6 +125,8 @@
       grip.append(element("path", { d: line.path }));
       svg.append(grip);
       place(svg, stated && share < 1 ? along.at(stated) : along.start + share * (along.end - along.start));
+      // What is stated beyond the drawing has a grip at its edge, and no line at a value that it is not.
+      svg.querySelector(`.rule.${row.dataset.line}`).classList.toggle("off", stated > 0 && along.share(stated) > 1);
       // Browsers ignore touch-action on parts of a drawing, and would scroll the page instead.
       grip.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
       grip.addEventListener("pointerdown", (event) => {

@@ -227,6 +227,14 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
         assert in_form_words(reason) in text
 
 
+def test_the_next_choices_are_numbered_and_what_is_said_of_them_is_not(client: httpx.Client, planned: str) -> None:
+    page = client.get(planned).text
+    ladder = client.get(f"/v1{planned}").json()["plan"]["capacity_ladder"]
+    after = page.partition('<section class="after">')[2].partition("</section>")[0]
+    assert after.count("<li>") == min(len(ladder["next_choices"]), 3) > 1
+    assert all("USD" in item or "$" in item for item in re.findall("<li>(.*?)</li>", after))
+
+
 def test_carbon_is_drawn_on_demand_and_what_has_none_is_named(client: httpx.Client, planned: str) -> None:
     assert f'href="{planned}/carbon"' in client.get(planned).text
     text = client.get(f"{planned}/carbon").text
@@ -403,6 +411,10 @@ def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(
         (
             "resnet-50 samples=1M by=2d nvidia",
             ("Model resnet-50", "Samples 1M", "Deadline 2d", "Vendors NVIDIA", "Most nodes 32"),
+        ),
+        (
+            "resnet-50 samples=1M by=2d max=$1500 dataset_gb=150 location=aws:us-east-1",
+            ("Budget $1,500.00", "Data size 150 GB"),
         ),
         ("20 h on 8 x A100 like=llama-2-7b by=2d", ("Model llama-2-7b", "Tokens 2.", "Deadline 2d")),
     ],

@@ -35,7 +35,7 @@ def test_areas_are_as_high_as_their_values_and_stand_on_each_other() -> None:
     for svg in drawn(a_span(0, 1, 10, 0, 20), a_span(1, 2.5, 10, 0, 70), highest=200):
         [[first, second], [low, high]] = _heights(svg).values()
         # What has no value anywhere has no area.
-        assert list(_heights(svg)) == ["area s1", "area s3"]
+        assert list(_heights(svg)) == ["layer s1", "layer s3"]
         assert first == second
         assert low / first == pytest.approx(2, rel=0.05)
         assert high / first == pytest.approx(7, rel=0.05)
