@@ -5,6 +5,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.path_ids import ActualId, PlanId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
@@ -17,10 +18,10 @@ router = APIRouter()
     "/v1/plans/{plan_id}/actuals",
     summary="Report what a run of a plan measured",
     operation_id="report_actuals",
-    responses=document_responses("Actual", 400, 404, 413, 415, 503),
+    responses=document_responses("Actual"),
     openapi_extra=takes(ActualsDocument, IDEMPOTENCY_HEADER),
 )
-async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+async def report_actuals(request: Request, plan_id: PlanId, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Stores the report under the plan. Later estimates of similar work learn from it. The same report sent twice is
     stored once.
     """
@@ -33,9 +34,9 @@ async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, wo
     "/v1/plans/{plan_id}/actuals",
     summary="Measurements of the runs of a plan",
     operation_id="plan_actuals",
-    responses=document_responses("Actuals", 404, 503),
+    responses=document_responses("Actuals"),
 )
-def plan_actuals(plan_id: str, gpuplan: OurGpuplan) -> Response:
+def plan_actuals(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """Oldest first, each against the prediction, and what is learned of that class of work."""
     return json_answer(gpuplan.actuals.listed(plan_id))
 
@@ -44,7 +45,7 @@ def plan_actuals(plan_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/actuals",
     summary="Measurements of all runs, and what gpuplan learned from them",
     operation_id="all_actuals",
-    responses=document_responses("Actuals", 503),
+    responses=document_responses("Actuals"),
 )
 def all_actuals(gpuplan: OurGpuplan) -> Response:
     """Oldest first."""
@@ -55,8 +56,8 @@ def all_actuals(gpuplan: OurGpuplan) -> Response:
     "/v1/actuals/{actual_id}",
     summary="Delete one report",
     operation_id="forget_actual",
-    responses=document_responses("Forgotten", 404, 503),
+    responses=document_responses("Forgotten"),
 )
-def forget_actual(actual_id: str, gpuplan: OurGpuplan) -> Response:
+def forget_actual(actual_id: ActualId, gpuplan: OurGpuplan) -> Response:
     """Estimates are then as if it had never been given."""
     return json_answer(gpuplan.actuals.forget(actual_id))

@@ -16,7 +16,7 @@ router = APIRouter()
     "/v1/afford",
     summary="Say which models a budget trains",
     operation_id="afford",
-    responses=document_responses("AffordAnswer", 400, 413, 415, 503),
+    responses=document_responses("AffordAnswer"),
     openapi_extra=takes(AffordDocument),
 )
 async def afford(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from gpuplan.api.http.authentication import Access
 from gpuplan.api.http.cursor_pages import next_cursor, next_link, read_cursor
 from gpuplan.api.http.openapi_bodies import document_responses, takes
+from gpuplan.api.http.path_ids import KeyId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
@@ -22,7 +23,7 @@ from gpuplan.planner.model.wire import wire
 router = APIRouter()
 
 NO_STORE = {"Cache-Control": "no-store"}
-_MADE = document_responses("NewKey", 400, 413, 415, 503)
+_MADE = document_responses("NewKey")
 _MADE[201] = _MADE.pop(200) | {"description": "The key; it is shown only once"}
 #: Cursors name a snapshot. The audit log has none, and its pages go backwards from a record number.
 _NO_SNAPSHOT = _AUDIT = "audit"
@@ -44,7 +45,7 @@ async def make_key(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -
     return json_answer(made, status=201, headers=headers)
 
 
-@router.get("/v1/keys", summary="Every key", operation_id="keys", responses=document_responses("Keys", 503))
+@router.get("/v1/keys", summary="Every key", operation_id="keys", responses=document_responses("Keys"))
 def keys(gpuplan: OurGpuplan) -> Response:
     """Oldest first, without their secrets, also those that expired or were revoked."""
     return json_answer(gpuplan.api_keys.listed(), headers=NO_STORE)
@@ -54,9 +55,9 @@ def keys(gpuplan: OurGpuplan) -> Response:
     "/v1/keys/{key_id}/rotate",
     summary="Replace the secret of a key",
     operation_id="rotate_key",
-    responses=document_responses("NewKey", 404, 503),
+    responses=document_responses("NewKey"),
 )
-def rotate_key(request: Request, key_id: str, gpuplan: OurGpuplan) -> Response:
+def rotate_key(request: Request, key_id: KeyId, gpuplan: OurGpuplan) -> Response:
     """The secret before opens nothing from now on, and sessions that it opened end."""
     made = gpuplan.api_keys.rotate(key_id)
     _forget_known(request)
@@ -67,9 +68,9 @@ def rotate_key(request: Request, key_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/keys/{key_id}",
     summary="Revoke a key",
     operation_id="revoke_key",
-    responses=document_responses("Key", 404, 503),
+    responses=document_responses("Key"),
 )
-def revoke_key(request: Request, key_id: str, gpuplan: OurGpuplan) -> Response:
+def revoke_key(request: Request, key_id: KeyId, gpuplan: OurGpuplan) -> Response:
     """Nobody can use it from now on; other processes of this service notice within seconds."""
     revoked = gpuplan.api_keys.revoke(key_id)
     _forget_known(request)
@@ -91,7 +92,7 @@ class AuditQuery(BaseModel):
     "/v1/audit",
     summary="Who did what",
     operation_id="audit",
-    responses=document_responses("Audit", 404, 503),
+    responses=document_responses("Audit", 404),
 )
 def audit(request: Request, query: Annotated[AuditQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Plans, refreshes, keys, watches, runs and failed logins; the newest first."""

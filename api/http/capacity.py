@@ -17,7 +17,7 @@ router = APIRouter()
     "/v1/capacity",
     summary="Ask the clouds how likely machines are obtained now",
     operation_id="capacity",
-    responses=document_responses("CapacityAnswers", 400, 413, 415, 503),
+    responses=document_responses("CapacityAnswers"),
     openapi_extra=takes(CapacityDocument),
 )
 async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers) -> Response:
@@ -32,7 +32,7 @@ async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorker
     "/v1/capacity/reports",
     summary="Report that a cloud refused or gave machines",
     operation_id="report_capacity",
-    responses=document_responses("CapacityReport", 400, 413, 415, 503),
+    responses=document_responses("CapacityReport"),
     openapi_extra=takes(CapacityReportDocument),
 )
 async def report_capacity(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:

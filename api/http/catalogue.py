@@ -56,7 +56,7 @@ class OfferQuery(BaseModel):
     "/v1/offers",
     summary="List offers and their prices",
     operation_id="offers",
-    responses=document_responses("Offers", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Offers", 404, 406, 304, csv=True),
 )
 def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """JSON, or CSV with fixed columns if `Accept` asks for it. All pages of one listing use the same snapshot."""
@@ -103,7 +103,7 @@ def _as_page(answer: object) -> Page:
     "/v1/accelerators",
     summary="List all accelerators with their specifications",
     operation_id="accelerators",
-    responses=document_responses("Accelerators") | {304: {"description": "Not Modified"}},
+    responses=document_responses("Accelerators", 304),
 )
 def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     """One row per device as a training framework sees it; unknown figures are null."""
@@ -115,7 +115,7 @@ def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     "/v1/presets",
     summary="List the model presets",
     operation_id="presets",
-    responses=document_responses("Presets") | {304: {"description": "Not Modified"}},
+    responses=document_responses("Presets", 304),
 )
 def presets(request: Request, gpuplan: OurGpuplan) -> Response:
     """The values accepted by `workload: {kind: preset, model: ...}`."""
@@ -127,7 +127,7 @@ def presets(request: Request, gpuplan: OurGpuplan) -> Response:
     "/v1/snapshots",
     summary="List the stored price snapshots",
     operation_id="snapshots",
-    responses=document_responses("Snapshots", 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Snapshots", 304),
 )
 def snapshots(request: Request, gpuplan: OurGpuplan) -> Response:
     """Newest first, each with whether it is the one that plans rest on."""

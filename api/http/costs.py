@@ -6,7 +6,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from gpuplan.api.http.openapi_bodies import document_responses, problem_responses, takes
+from gpuplan.api.http.openapi_bodies import document_responses, takes
+from gpuplan.api.http.path_ids import PlanId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, to_csv
@@ -35,7 +36,7 @@ class CostsExportQuery(CostsQuery):
     "/v1/costs",
     summary="Planned and actual costs of a month",
     operation_id="costs",
-    responses=document_responses("Costs", 503),
+    responses=document_responses("Costs"),
 )
 def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Of the plans that count and that the requester may read, with what is left of each team's budget."""
@@ -47,7 +48,7 @@ def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Respons
     summary="The costs of a month as a CSV file",
     operation_id="export_costs",
     response_class=Response,
-    responses=problem_responses(503) | {200: {"description": "The file", "content": _CSV}},
+    responses={200: {"description": "The file", "content": _CSV}},
 )
 def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """`csv`: one line per row of `GET /v1/costs`; `focus`: the planned charges as a FOCUS dataset."""
@@ -64,7 +65,7 @@ def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpupla
     "/v1/costs/budgets",
     summary="Set a team's budget for each month",
     operation_id="set_budget",
-    responses=document_responses("TeamBudget", 400, 413, 415, 503),
+    responses=document_responses("TeamBudget"),
     openapi_extra=takes(BudgetDocument),
 )
 async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
@@ -77,9 +78,9 @@ async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
     "/v1/costs/plans/{plan_id}",
     summary="Count a plan in the costs",
     operation_id="adopt_plan",
-    responses=document_responses("PlanInCosts", 404, 503),
+    responses=document_responses("PlanInCosts"),
 )
-def adopt_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
+def adopt_plan(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """From now on it counts in the costs of its months; so does a plan with a report on its run."""
     return json_answer(gpuplan.costs.adopt(plan_id))
 
@@ -88,8 +89,8 @@ def adopt_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/costs/plans/{plan_id}",
     summary="Count a plan in the costs no longer",
     operation_id="drop_plan",
-    responses=document_responses("PlanInCosts", 404, 503),
+    responses=document_responses("PlanInCosts"),
 )
-def drop_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
+def drop_plan(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """The plan and the reports on its runs stay stored."""
     return json_answer(gpuplan.costs.drop(plan_id))

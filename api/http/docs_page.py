@@ -69,13 +69,12 @@ def _parameter(parameter: JsonObject) -> tuple[str, str, str]:
 def _examples(service: str, method: str, path: str, operation: JsonObject) -> list[str]:
     """Commands to copy: one for each example of a body, or a single one if the operation takes no body."""
     asked = operation.get("parameters", [])
-    names = {parameter["name"]: parameter["example"] for parameter in asked if parameter["in"] == "path"}
-    query = {
-        parameter["name"]: parameter["schema"]["examples"][0]
-        for parameter in asked
-        if parameter["in"] == "query" and parameter["required"]
-    }
-    url = f"{service}{path.format(**names)}" + (f"?{urlencode(query)}" if query else "")
+    required = [parameter for parameter in asked if parameter["required"]]
+    query, ids = (
+        {parameter["name"]: parameter["schema"]["examples"][0] for parameter in required if parameter["in"] == place}
+        for place in ("query", "path")
+    )
+    url = f"{service}{path.format(**ids)}" + (f"?{urlencode(query)}" if query else "")
     if "requestBody" not in operation:
         return [f"curl -sS {'' if method == 'get' else f'-X {method.upper()} '}{url}"]
     bodies = operation["requestBody"]["content"]["application/json"].get("examples", {})

@@ -27,7 +27,7 @@ class WhyQuery(BaseModel):
     "/v1/why",
     summary="Explain a plan, and why it does not use something else",
     operation_id="why",
-    responses=document_responses("WhyAnswer", 400, 404, 413, 415, 503),
+    responses=document_responses("WhyAnswer", 404),
     openapi_extra=takes(WhyDocument),
 )
 async def why(
@@ -44,7 +44,7 @@ async def why(
     "/v1/replan",
     summary="Replan a running job",
     operation_id="replan",
-    responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 503),
+    responses=document_responses("ReplanAnswer", 404),
     openapi_extra=takes(ReplanDocument),
 )
 async def replan(
@@ -59,7 +59,7 @@ async def replan(
     "/v1/verify",
     summary="Verify a plan",
     operation_id="verify",
-    responses=document_responses("VerificationAnswer", 400, 413, 415, 503),
+    responses=document_responses("VerificationAnswer"),
     openapi_extra=takes(AnswerDocument),
 )
 async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:

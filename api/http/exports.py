@@ -1,15 +1,14 @@
 """HTTP route that exports a saved plan as a file for another tool, or says why the tool cannot run it."""
 
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from gpuplan.api.http.path_ids import PlanId
 from gpuplan.api.http.plans import OurGpuplan
-from gpuplan.api.http.problem_details import PROBLEM_JSON, Refused
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.api.http.problem_details import Refused
 from gpuplan.catalog.runtime.errors import Fault
 
 router = APIRouter()
@@ -34,14 +33,6 @@ FORMATS = (
 )
 _TEXT = {"schema": {"type": "string"}}
 _FILES = {"application/yaml": _TEXT, "text/x-shellscript": _TEXT, "text/csv": _TEXT, "application/json": {"schema": {}}}
-_REFUSED = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-
-
-def _responses() -> dict[int | str, JsonObject]:
-    responses: dict[int | str, JsonObject] = {200: {"description": "The file", "content": _FILES}}
-    for status in (404, 422, 503, 500):
-        responses[status] = {"description": HTTPStatus(status).phrase, "content": _REFUSED}
-    return responses
 
 
 class ExportQuery(BaseModel):
@@ -67,11 +58,11 @@ class ExportQuery(BaseModel):
     summary="Export a plan as a file for another tool",
     operation_id="export",
     response_class=Response,
-    responses=_responses(),
+    responses={200: {"description": "The file", "content": _FILES}},
 )
 def export(
-    plan_id: str,
-    to: Annotated[str, Path(alias="format", description=", ".join(FORMATS))],
+    plan_id: PlanId,
+    to: Annotated[str, Path(alias="format", description=", ".join(FORMATS), examples=["slurm"])],
     query: Annotated[ExportQuery, Query()],
     gpuplan: OurGpuplan,
 ) -> Response:

@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from gpuplan.api.http.authentication import whoever_asks
-from gpuplan.api.http.openapi_bodies import document_responses, problem_responses
+from gpuplan.api.http.openapi_bodies import document_responses
 from gpuplan.api.http.problem_details import PROBLEM_JSON, RETRY_AFTER_SECONDS
 from gpuplan.api.http.response_caching import json_answer, to_json
 from gpuplan.api.observability.readiness import Health
@@ -83,7 +83,7 @@ def readyz(
     summary="Prometheus metrics",
     operation_id="metrics",
     response_class=PlainTextResponse,
-    responses=problem_responses() | {200: {"description": "In the Prometheus text format"}},
+    responses={200: {"description": "In the Prometheus text format"}},
 )
 def metrics(figures: Annotated[StoreFigures, Depends(the_figures)]) -> Response:
     """Requests, plans and their proofs since the process started, and the contents of the store as of a few seconds

@@ -16,7 +16,7 @@ router = APIRouter()
     "/v1/import",
     summary="Read a configuration of another tool into a job",
     operation_id="import_config",
-    responses=document_responses("ImportAnswer", 400, 413, 415, 503),
+    responses=document_responses("ImportAnswer"),
     openapi_extra=takes(ImportDocument),
 )
 async def import_config(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:

@@ -5,7 +5,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from gpuplan.api.http.answer_schemas import answer_schemas
-from gpuplan.api.http.openapi_access import describe_access
+from gpuplan.api.http.openapi_access import describe_access, describe_refusals
 from gpuplan.api.http.openapi_bodies import BODIES
 from gpuplan.api.http.openapi_examples import describe_examples
 from gpuplan.api.http.openapi_links import describe_links
@@ -37,10 +37,8 @@ def _document(app: FastAPI) -> JsonObject:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         _add(schemas, schema.pop("$defs", {}))
         _add(schemas, {name: schema})
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            _drop_undocumented_validation(operation)
     describe_access(app, document)
+    describe_refusals(document)
     describe_links(document)
     describe_examples(document)
     # FastAPI's own error schemas, which this service never sends.
@@ -56,11 +54,3 @@ def _add(schemas: JsonObject, additions: JsonObject) -> None:
             raise TypeError(
                 f"the OpenAPI document has two schemas named {name}; give one of their classes another name"
             )
-
-
-def _drop_undocumented_validation(operation: JsonObject) -> None:
-    """Remove the 422 that FastAPI adds to operations with parameters; ours is a problem response like the others."""
-    answer = operation["responses"].get("422", {})
-    if "application/json" in answer.get("content", {}):
-        answer["content"] = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-        answer["description"] = "Unprocessable Content"

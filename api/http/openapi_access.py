@@ -1,12 +1,10 @@
 """Access in the OpenAPI document: how to authenticate, which scope each operation needs, and how it refuses."""
 
-from http import HTTPStatus
-
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from gpuplan.api.http.authentication import scopes_of_routes
-from gpuplan.api.http.openapi_bodies import Schema, ref
+from gpuplan.api.http.openapi_bodies import Schema, problem
 from gpuplan.api.security.identity import MEANING, SCOPES, Scope
 from gpuplan.catalog.parsing.json_object import JsonObject
 
@@ -21,10 +19,12 @@ SCHEMES: Schema = {
     },
 }
 
-_HEADERS: dict[int, Schema] = {
+#: Refusals of every operation that needs a key, with the headers of their responses.
+_REFUSALS: dict[int, Schema] = {
     401: {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}},
     403: {"WWW-Authenticate": {"description": "The missing scope", "schema": {"type": "string"}}},
     429: {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}},
+    503: {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}},
 }
 
 
@@ -44,8 +44,20 @@ def describe_access(app: FastAPI, document: JsonObject) -> None:
                 continue
             operation["security"] = [{}, {"key": [scope]}] if open_to_all else [{"key": [scope]}]
             operation["x-scope"] = scope
-            for status, headers in _HEADERS.items():
-                operation["responses"].setdefault(str(status), _refusal(status, headers))
+            for status, headers in _REFUSALS.items():
+                operation["responses"].setdefault(str(status), problem(status) | {"headers": headers})
+
+
+def describe_refusals(document: JsonObject) -> None:
+    """Add how each operation refuses what it cannot read: a body, an id in its path, and parameters."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            in_path = any(parameter["in"] == "path" for parameter in operation.get("parameters", ()))
+            of_body = (400, 413, 415) if "requestBody" in operation else ()
+            for status in (*of_body, *((404,) if in_path else ()), 422, 500):
+                operation["responses"].setdefault(str(status), problem(status))
+            # FastAPI's own description of refused parameters; they are a problem like all others.
+            operation["responses"]["422"] = problem(422)
 
 
 def _scopes_by_operation(app: FastAPI) -> dict[tuple[str, str], Scope | None]:
@@ -55,8 +67,3 @@ def _scopes_by_operation(app: FastAPI) -> dict[tuple[str, str], Scope | None]:
         for context in iter_route_contexts(app.routes)
         for method in context.methods or ()
     }
-
-
-def _refusal(status: int, headers: Schema) -> Schema:
-    content = {"application/problem+json": {"schema": ref("Problem")}}
-    return {"description": HTTPStatus(status).phrase, "headers": headers, "content": content}

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gpuplan.api.http.problem_details import PROBLEM_JSON
+
 Schema = dict[str, Any]
 
 #: The models of all bodies that an operation takes, by name.
@@ -48,17 +50,18 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def document_responses(schema: str, *problems: int, csv: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The responses of an operation: 200 with this schema, and `problem_responses`."""
+def document_responses(schema: str, *others: int, csv: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The responses of an operation that `describe_refusals` does not add: 200 with this schema, and other statuses."""
     content: dict[str, Any] = {"application/json": {"schema": ref(schema)}}
     if csv:
         content["text/csv"] = {"schema": {"type": "string"}}
-    return {200: {"description": "The answer", "content": content}} | problem_responses(*problems)
+    answer: dict[int | str, Schema] = {200: {"description": "The answer", "content": content}}
+    return answer | {status: problem(status) for status in others}
 
 
-def started_or_answered(schema: str, *problems: int) -> dict[int | str, dict[str, Any]]:
+def started_or_answered(schema: str, *others: int) -> dict[int | str, dict[str, Any]]:
     """The responses of a long operation: 200 with this schema, or 202 with the run that will have the answer."""
-    responses = document_responses(schema, *problems)
+    responses = document_responses(schema, *others)
     where = {"description": "the address of the run", "schema": {"type": "string"}}
     responses[202] = {
         "description": "The run continues; Location is its address",
@@ -68,7 +71,7 @@ def started_or_answered(schema: str, *problems: int) -> dict[int | str, dict[str
     return responses
 
 
-def problem_responses(*problems: int) -> dict[int | str, dict[str, Any]]:
-    """A problem response for each status; always includes 422 (parameters that are not accepted) and 500."""
-    content = {"application/problem+json": {"schema": ref("Problem")}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in (*problems, 422, 500)}
+def problem(status: int) -> Schema:
+    """The response with this status: a problem, or nothing where the client has the answer already."""
+    described: Schema = {"description": HTTPStatus(status).phrase}
+    return described if status < 400 else described | {"content": {PROBLEM_JSON: {"schema": ref("Problem")}}}

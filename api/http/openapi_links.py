@@ -1,36 +1,29 @@
-"""Links in the OpenAPI document: the id in a response, and the operations that accept it."""
+"""Links in the OpenAPI document: from the id in a response to the operations that have it in their path."""
 
-from gpuplan.api.http.openapi_bodies import Schema
+from collections.abc import Mapping
+
 from gpuplan.catalog.parsing.json_object import JsonObject
 
-#: By operation: the status of its response, the runtime expression of the id it returns, and the operations that accept
-#: this id with the parameter they accept it in.
-_OF_A_PLAN = ("saved_plan", "export", "report_actuals", "adopt_plan", "drop_plan")
-_PLAN = ("$response.body#/plan/id", dict.fromkeys(_OF_A_PLAN, "plan_id"))
-_WATCH = ("$response.body#/id", {"watch": "watch_id", "forget_watch": "watch_id"})
-#: Without `saved_portfolio`: it exists only after the run is done.
-_RUN = ("$response.body#/id", {"run": "run_id", "cancel_run": "run_id"})
-_KEY = ("$response.body#/id", {"rotate_key": "key_id", "revoke_key": "key_id"})
-LINKS: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {
-    "plan": ("200", _PLAN),
-    "buy": ("200", ("$response.body#/decision/id", {"saved_decision": "decision_id"})),
-    "portfolio": ("202", _RUN),
-    "report_actuals": ("200", ("$response.body#/id", {"forget_actual": "actual_id"})),
-    "add_watch": ("200", _WATCH),
-    "start_refresh": ("202", ("$response.body#/id", {"refresh": "refresh_id"})),
-    "make_key": ("201", _KEY),
-    "share": ("201", ("$response.body#/id", {"revoke_share": "share_id"})),
+#: Where an id comes from, by the parameter of a path: the operation, the status of its response, and the id in the body.
+#: Without `portfolio_id`, which exists only after its run is done.
+SOURCES: Mapping[str, tuple[str, str, str]] = {
+    "plan_id": ("plan", "200", "/plan/id"),
+    "decision_id": ("buy", "200", "/decision/id"),
+    "run_id": ("portfolio", "202", "/id"),
+    "actual_id": ("report_actuals", "200", "/id"),
+    "watch_id": ("add_watch", "200", "/id"),
+    "refresh_id": ("start_refresh", "202", "/id"),
+    "key_id": ("make_key", "201", "/id"),
+    "share_id": ("share", "201", "/id"),
 }
 
 
 def describe_links(document: JsonObject) -> None:
     """Add the links to the document."""
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            if (link := LINKS.get(operation["operationId"])) is not None:
-                status, (name, asked) = link
-                operation["responses"][status]["links"] = _links(name, asked)
-
-
-def _links(name: str, asked: dict[str, str]) -> Schema:
-    return {target: {"operationId": target, "parameters": {parameter: name}} for target, parameter in asked.items()}
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    by_id = {operation["operationId"]: operation for operation in operations}
+    for target, operation in by_id.items():
+        for name in {parameter["name"] for parameter in operation.get("parameters", ())} & SOURCES.keys():
+            source, status, pointer = SOURCES[name]
+            links = by_id[source]["responses"][status].setdefault("links", {})
+            links[target] = {"operationId": target, "parameters": {name: f"$response.body#{pointer}"}}

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.idempotency import IDEMPOTENCY_KEY, Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.path_ids import PlanId
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.thread_workers import Workers
@@ -64,7 +65,7 @@ _JUST_THE_PLAN = PlanQuery()
     "/v1/plans",
     summary="Find the cheapest plan for a job",
     operation_id="plan",
-    responses=document_responses("PlanAnswer", 400, 404, 413, 415, 503),
+    responses=document_responses("PlanAnswer", 404),
     openapi_extra=takes(JobDocument, IDEMPOTENCY_HEADER),
 )
 async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_THE_PLAN) -> Response:
@@ -87,9 +88,9 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     "/v1/plans/{plan_id}",
     summary="Read a saved plan",
     operation_id="saved_plan",
-    responses=document_responses("PlanAnswer", 404, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("PlanAnswer", 304),
 )
-def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
+def saved_plan(request: Request, plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included; its ETag stays as it does."""
     return json_with_etag(request, gpuplan.plans.saved_document(plan_id))
 
@@ -98,7 +99,7 @@ def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/estimates",
     summary="Estimate time and memory of one configuration",
     operation_id="estimate",
-    responses=document_responses("Estimate", 400, 413, 415, 503),
+    responses=document_responses("Estimate"),
     openapi_extra=takes(EstimateDocument),
 )
 async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:

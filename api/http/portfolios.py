@@ -16,6 +16,7 @@ from gpuplan.api.http.openapi_bodies import (
     started_or_answered,
     takes,
 )
+from gpuplan.api.http.path_ids import PortfolioId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.prefer_header import Prefer
 from gpuplan.api.http.problem_details import Refused
@@ -61,7 +62,7 @@ class PortfolioQuery(BaseModel):
     "/v1/portfolios",
     summary="Plan many jobs together at the lowest cost",
     operation_id="portfolio",
-    responses=started_or_answered("PortfolioAnswer", 400, 404, 413, 415, 503),
+    responses=started_or_answered("PortfolioAnswer", 404),
     openapi_extra=takes(PortfolioDocument, IDEMPOTENCY_HEADER, PREFER_HEADER),
 )
 async def portfolio(
@@ -88,9 +89,9 @@ async def portfolio(
     "/v1/portfolios/{portfolio_id}",
     summary="Read a saved portfolio",
     operation_id="saved_portfolio",
-    responses=document_responses("PortfolioAnswer", 404, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("PortfolioAnswer", 304),
 )
-def saved_portfolio(request: Request, portfolio_id: str, gpuplan: OurGpuplan) -> Response:
+def saved_portfolio(request: Request, portfolio_id: PortfolioId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, under the id of its run, once that has ended."""
     return json_with_etag(request, gpuplan.runs.answer(portfolio_id, "portfolio"))
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from gpuplan.api.http.cursor_pages import next_cursor, next_link, read_cursor, shown_at_cursor
 from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.path_ids import SnapshotId
 from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.response_caching import (
     CSV,
@@ -77,7 +78,7 @@ class DiffQuery(_Paged):
     "/v1/prices",
     summary="Price history of an instance type",
     operation_id="prices",
-    responses=document_responses("Prices", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Prices", 404, 406, 304, csv=True),
 )
 def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """One row per price and offer, with the period in which it applied. All pages of one listing end at the same
@@ -115,9 +116,11 @@ def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: Our
     "/v1/snapshots/{snapshot_id}/diff",
     summary="Compare a snapshot with another",
     operation_id="snapshot_diff",
-    responses=document_responses("SnapshotDiff", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("SnapshotDiff", 406, 304, csv=True),
 )
-def diff(request: Request, snapshot_id: str, query: Annotated[DiffQuery, Query()], gpuplan: OurGpuplan) -> Response:
+def diff(
+    request: Request, snapshot_id: SnapshotId, query: Annotated[DiffQuery, Query()], gpuplan: OurGpuplan
+) -> Response:
     """The largest price changes first. The counts and instance types on every page cover the whole comparison."""
     media_type = json_or_csv(request)
     before, after = gpuplan.price_history.compared(query.against, snapshot_id)

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.path_ids import DecisionId
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
@@ -27,7 +28,7 @@ class BuyQuery(BaseModel):
     "/v1/buy",
     summary="Decide what to buy, commit to and rent for a forecast of jobs",
     operation_id="buy",
-    responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 503),
+    responses=document_responses("DecisionAnswer", 404),
     openapi_extra=takes(ForecastDocument, IDEMPOTENCY_HEADER),
 )
 async def buy(
@@ -56,8 +57,8 @@ async def buy(
     "/v1/buy/{decision_id}",
     summary="Read a saved decision",
     operation_id="saved_decision",
-    responses=document_responses("DecisionAnswer", 404, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("DecisionAnswer", 304),
 )
-def saved_decision(request: Request, decision_id: str, gpuplan: OurGpuplan) -> Response:
+def saved_decision(request: Request, decision_id: DecisionId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included."""
     return json_with_etag(request, gpuplan.runs.answer(decision_id, "buy"))

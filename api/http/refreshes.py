@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.path_ids import RefreshId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.problem_details import RETRY_AFTER_SECONDS, Refused
 from gpuplan.api.http.request_bodies import read_body
@@ -77,7 +78,7 @@ def _refresh(
             log.warning("that refresh %s failed could not be recorded: %s", ids[0], failure)
 
 
-_STARTED = document_responses("Refresh", 400, 409, 413, 415, 503)
+_STARTED = document_responses("Refresh", 409)
 _STARTED[202] = _STARTED.pop(200) | {"description": "The refresh has started; Location is the address of its report"}
 
 
@@ -113,7 +114,7 @@ def _has_body(request: Request) -> bool:
     "/v1/refreshes",
     summary="List the last refreshes",
     operation_id="refreshes",
-    responses=document_responses("Refreshes", 503),
+    responses=document_responses("Refreshes"),
 )
 def refreshes(gpuplan: OurGpuplan) -> Response:
     """Newest first; those that have ended."""
@@ -124,8 +125,8 @@ def refreshes(gpuplan: OurGpuplan) -> Response:
     "/v1/refreshes/{refresh_id}",
     summary="Report or progress of one refresh",
     operation_id="refresh",
-    responses=document_responses("Refresh", 404, 503),
+    responses=document_responses("Refresh"),
 )
-def refresh(refresh_id: str, gpuplan: OurGpuplan) -> Response:
+def refresh(refresh_id: RefreshId, gpuplan: OurGpuplan) -> Response:
     """`status` is running, done (then with the whole report) or failed. Whichever process refreshes this store."""
     return json_answer(gpuplan.refreshes.report(refresh_id))

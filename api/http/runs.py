@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.path_ids import RunId
 from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
@@ -53,9 +54,9 @@ async def wait_for(pool: RunPool, run_id: str, seconds: float, *, stopping: Call
     "/v1/runs/{run_id}",
     summary="Status and result of a run",
     operation_id="run",
-    responses=document_responses("Run", 404, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Run", 304),
 )
-def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
+def run(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """`status` is queued, running, done, failed or cancelled; the last three are final. Refreshes are runs too."""
     heartbeat = pool.heartbeat(run_id)
     document = gpuplan.runs.one(run_id, progress=heartbeat.progress if heartbeat else None)
@@ -66,9 +67,9 @@ def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Re
     "/v1/runs/{run_id}",
     summary="Cancel a run",
     operation_id="cancel_run",
-    responses=document_responses("Run", 404, 409, 503),
+    responses=document_responses("Run", 409),
 )
-def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
+def cancel_run(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """The run ends within seconds as `cancelled` and stores the best plan found so far with its gap. A run that has
     ended does not change.
     """

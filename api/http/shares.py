@@ -5,6 +5,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.api_keys import NO_STORE
 from gpuplan.api.http.openapi_bodies import document_responses, takes
+from gpuplan.api.http.path_ids import ShareId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
@@ -13,7 +14,7 @@ from gpuplan.api.schemas.share_link import ShareDocument, ShareLinkDocument, par
 
 router = APIRouter()
 
-_MADE = document_responses("NewShare", 400, 403, 404, 413, 415, 503)
+_MADE = document_responses("NewShare", 404)
 _MADE[201] = _MADE.pop(200) | {"description": "The link; it is shown only once"}
 
 
@@ -32,7 +33,7 @@ async def share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> R
     return json_answer(made, status=201, headers=headers)
 
 
-@router.get("/v1/shares", summary="Every link", operation_id="shares", responses=document_responses("Shares", 503))
+@router.get("/v1/shares", summary="Every link", operation_id="shares", responses=document_responses("Shares"))
 def shares(gpuplan: OurGpuplan) -> Response:
     """To what belongs to you, the oldest first, without their secrets, revoked ones too; to everything for an admin."""
     return json_answer(gpuplan.shares.listed(), headers=NO_STORE)
@@ -42,7 +43,7 @@ def shares(gpuplan: OurGpuplan) -> Response:
     "/v1/shares/open",
     summary="Open a link",
     operation_id="open_share",
-    responses=document_responses("SharedObject", 400, 404, 413, 415, 503),
+    responses=document_responses("SharedObject", 404),
     openapi_extra=takes(ShareLinkDocument),
 )
 async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
@@ -56,8 +57,8 @@ async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
     "/v1/shares/{share_id}",
     summary="Revoke a link",
     operation_id="revoke_share",
-    responses=document_responses("Share", 404, 503),
+    responses=document_responses("Share"),
 )
-def revoke_share(share_id: str, gpuplan: OurGpuplan) -> Response:
+def revoke_share(share_id: ShareId, gpuplan: OurGpuplan) -> Response:
     """It leads nowhere from now on, also for those who have opened it."""
     return json_answer(gpuplan.shares.revoke(share_id), headers=NO_STORE)

@@ -19,7 +19,7 @@ router = APIRouter()
     "/v1/run-policies",
     summary="Decide what to do now in a run on spot machines",
     operation_id="run_policy",
-    responses=document_responses("RunPolicy", 400, 404, 413, 415, 503),
+    responses=document_responses("RunPolicy", 404),
     openapi_extra=takes(PolicyQuestion),
 )
 async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
@@ -35,7 +35,7 @@ async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     "/v1/simulations",
     summary="Simulate the cost of a run on spot machines",
     operation_id="simulation",
-    responses=document_responses("Simulation", 400, 404, 413, 415, 503),
+    responses=document_responses("Simulation", 404),
     openapi_extra=takes(SimulationQuestion),
 )
 async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
@@ -49,7 +49,7 @@ async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     "/v1/ladder-simulations",
     summary="Replay the capacity ladder of a plan over availability traces",
     operation_id="ladder_simulation",
-    responses=document_responses("LadderSimulation", 400, 404, 413, 415, 503),
+    responses=document_responses("LadderSimulation", 404),
     openapi_extra=takes(LadderQuestion),
 )
 async def ladder_simulation(

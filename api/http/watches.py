@@ -5,6 +5,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.path_ids import WatchId
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer
@@ -17,7 +18,7 @@ router = APIRouter()
     "/v1/watches",
     summary="Watch a job or wait for machines",
     operation_id="add_watch",
-    responses=document_responses("Watch", 400, 413, 415, 503),
+    responses=document_responses("Watch"),
     openapi_extra=takes(WatchDocument, IDEMPOTENCY_HEADER),
 )
 async def add_watch(
@@ -36,7 +37,7 @@ async def add_watch(
     "/v1/watches",
     summary="List the watched jobs",
     operation_id="watches",
-    responses=document_responses("Watches", 503),
+    responses=document_responses("Watches"),
 )
 def watches(gpuplan: OurGpuplan) -> Response:
     """Oldest first, each with what was last told of it."""
@@ -47,9 +48,9 @@ def watches(gpuplan: OurGpuplan) -> Response:
     "/v1/watches/{watch_id}",
     summary="Read a watched job and its notifications",
     operation_id="watch",
-    responses=document_responses("Watch", 404, 503),
+    responses=document_responses("Watch"),
 )
-def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
+def watch(watch_id: WatchId, gpuplan: OurGpuplan) -> Response:
     """Its notifications, the newest first, each with whether it has arrived."""
     return json_answer(gpuplan.watches.one(watch_id))
 
@@ -58,8 +59,8 @@ def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/watches/{watch_id}",
     summary="Stop watching a job",
     operation_id="forget_watch",
-    responses=document_responses("Forgotten", 404, 503),
+    responses=document_responses("Forgotten"),
 )
-def forget_watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
+def forget_watch(watch_id: WatchId, gpuplan: OurGpuplan) -> Response:
     """What was not sent yet is not sent."""
     return json_answer(gpuplan.watches.forget(watch_id))
