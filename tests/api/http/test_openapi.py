@@ -14,7 +14,11 @@ from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from tests.api.clouds_for_tests import NOWHERE, aws, making
 
-pytestmark = pytest.mark.slow(reason="asks the whole OpenAPI document of a running service")
+pytestmark = [
+    pytest.mark.slow(reason="asks the whole OpenAPI document of a running service"),
+    # Hypothesis blames a strategy where a thread of the service draws a random number meanwhile.
+    pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
+]
 
 CHECKS = [
     checks.not_a_server_error,
