@@ -45,5 +45,9 @@ def test_a_run_over_several_zones_ends_in_time_as_often_as_stated(
     runs = [one for _, one in deadline_calibration.over_zones(traces, 6)]
     assert len(runs) == 3
     for one in runs:
-        # Two of three runs of 4 h meet no preemption at all, which one lognormal cannot say.
-        assert one.in_time.mean() == pytest.approx(deadline_calibration.by_default(6)(one), abs=0.07)
+        short = deadline_calibration.by_default(6)(one) - one.in_time.mean()
+        if one.deadline_hours > 1.25 * one.work_hours:
+            assert abs(short) <= 0.05
+        else:
+            # One lognormal understates runs without much slack, of which many lose little (docs/accuracy.md).
+            assert -0.07 <= short <= 0

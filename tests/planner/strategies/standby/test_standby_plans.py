@@ -323,7 +323,8 @@ def test_a_plan_on_spot_that_is_sure_enough_names_its_standby() -> None:
 def contingency_standbys() -> tuple[tuple[Pairs, StandbyTerms, int, StandbyChoice], ...]:
     """What is named on small catalogues: all pairs of the spot run, the terms, which of them it is, what is said of it."""
     all_named = []
-    for seed, times in product(SEEDS, (1.0, 1.5, 3.0, 30.0)):
+    # Where waits differ between zones, only long deadlines leave a standby nothing to do.
+    for seed, times in product(SEEDS, (1.0, 1.5, 3.0, 30.0, 100.0)):
         job, columns, _ = a_case(seed)
         result = found_for(replace(job, deadline_hours=times * (job.deadline_hours or 1.0)), columns)
         chosen = int(np.flatnonzero(result.table.cluster_rate > 0)[0])
@@ -345,7 +346,7 @@ def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
         usd = outcomes(pairs, asked).usd
         # Hours are billed in whole steps, which decide nothing between standbys that are hardly ever called.
         assert usd[at] <= usd.min() * (1 + 1e-9) + float(pairs.usd_per_hour[0] * pairs.step_hours[0])
-    assert 1 < sum(named.probability < 1e-9 for _, _, _, named in contingency_standbys()) < 55
+    assert 5 < sum(named.probability < 1e-9 for _, _, _, named in contingency_standbys()) < 55
 
 
 def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_for_least() -> None:
@@ -359,4 +360,4 @@ def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_fo
         all_usd = (pairs.changeover_hours + pairs.standby_work_hours) * by_hour + pairs.standby_fixed_usd
         assert all_usd[at] <= all_usd[idle].min() * (1 + 1e-12)
         tied += bool((all_usd[idle] > all_usd[at]).any())
-    assert tied > 1
+    assert tied > 3
