@@ -10,6 +10,9 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.stored_runs import LIVE, Run
 
+#: What the answer of a kind of run is called, where that is not the kind's own name.
+_NOUNS = {"buy": "decision"}
+
 
 class Cancellation(UnusableInput):
     """The run cannot be cancelled."""
@@ -53,7 +56,9 @@ class RunService:
         except NotStored:
             run = None
         if run is None or run.kind != kind:
-            raise NotStored.at(kind, message=f"no {kind} {run_id[:80]!r} is stored here; accepted: the id of one")
+            raise NotStored.at(
+                kind, message=f"no {_NOUNS.get(kind, kind)} {run_id[:80]!r} is stored here; accepted: the id of one"
+            )
         if run.answer is None:
             what = "is not planned yet" if run.status in LIVE else f"has no answer: its run {run.status}"
             raise NotStored.at(kind, message=f"{run_id} {what}; /v1/runs/{run_id} says more")

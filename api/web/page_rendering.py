@@ -131,10 +131,14 @@ class PageRoute(APIRoute):
         return handler
 
 
+#: Titles of pages of refusals for readers who do not know the names of HTTP.
+_TITLES = {404: "Not found", 422: "Not understood", 503: "Not available at the moment"}
+
+
 def failed(request: Request, error: Exception) -> Response:
     """An expected error as a page, with the same status as under `/v1`."""
     status, faults, headers = refusal_of(error)
-    title = HTTPStatus(status).phrase
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
     return render(
         request, "error.html", {"title": title, "status": status, "faults": faults}, status=status, headers=headers
     )

@@ -9,7 +9,6 @@ from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.api.web.job_form import stated
-from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.saved_answers import SavedPlan
 from gpuplan.planner.model.plan import Plan, PlanAnswer
 
@@ -56,15 +55,6 @@ def _recent(saved: SavedPlan) -> RecentPlan:
         cost=usd(body.cost_usd.expected) if isinstance(body, Plan) else NOTHING,
         time=duration(body.hours.expected) if isinstance(body, Plan) else NOTHING,
     )
-
-
-def to_compare(ids: Sequence[str]) -> tuple[str, ...]:
-    """The different ids among these. Raises `UnusableInput` at `plan` unless they are two to four."""
-    different = tuple(dict.fromkeys(ids))
-    if not 2 <= len(different) <= MOST_COMPARED:
-        message = f"names {len(different)} different plans; accepted: two to {MOST_COMPARED}"
-        raise UnusableInput.at("plan", message=message)
-    return different
 
 
 def compared_rows(answers: Sequence[PlanAnswer]) -> list[ComparedRow]:

@@ -124,7 +124,16 @@ def test_recent_plans_are_listed_and_compared(client: httpx.Client, planned: str
     ],
 )
 def test_plans_that_cannot_be_compared_are_refused(client: httpx.Client, query: str, status: int) -> None:
-    assert client.get(f"/compare{query}").status_code == status
+    answer = client.get(f"/compare{query}")
+    assert answer.status_code == status
+    # Who marked too few or too many is on the list again, what was marked still is.
+    assert ("mark 2 to 4 to compare them" in answer.text) == (status == 422)
+
+
+def test_what_was_marked_for_a_comparison_stays_marked(client: httpx.Client, planned: str) -> None:
+    page = client.get(f"/compare?plan={planned.removeprefix('/plans/')}").text
+    assert "1 plan is marked" in page
+    assert page.count(" checked") == 1
 
 
 def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Client, unplanned: str) -> None:
