@@ -27,6 +27,8 @@ for _name in set(os.environ) - _OF_THE_TESTS:
         "columns",
     }:
         del os.environ[_name]
+# How long a plan takes says how busy the machine is; the tests of the limit set their own.
+os.environ["GPUPLAN_MOST_SECONDS_PER_PLAN"] = "600"
 # How long an example takes says how busy the machine is; what it may take is measured in tools/benchmarks/.
 settings.register_profile("whatever_the_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whatever_the_load")

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.patience import MOST_SECONDS
+
 #: What the programs do, and what goes wrong: `half` machines come up and the rest does not, `teardown` is refused, `asking`
 #: is refused for a while. Places that are `full` refuse as many requests, after some of the machines where a cloud may. Machines
 #: end by themselves when they have been asked about `ends_after` times; they are `preempted` so many times before.
@@ -258,7 +260,7 @@ class Cloud:
                 self._wait(process)
                 (self.folder / "stay").unlink()
                 process.send_signal(signalled)
-            return process.wait(timeout=60), output_file.read_text()
+            return process.wait(timeout=MOST_SECONDS), output_file.read_text()
         finally:
             # A wait that was broken off, or a script that does not end.
             with suppress(ProcessLookupError):

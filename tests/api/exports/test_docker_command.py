@@ -44,7 +44,7 @@ def started(folder: Path, machine: str, *, nodes: int = 1, **environment: str) -
 def test_the_status_of_the_run_is_that_of_the_script(tmp_path: Path, status: int) -> None:
     (tmp_path / "status").write_text(str(status))
     process = started(tmp_path, "own-campus")
-    _, output = process.communicate(timeout=30)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == status
     assert (tmp_path / "calls").read_text().splitlines()[-1] == "rm --force gpuplan"
     assert "END THIS MACHINE" in output
@@ -56,13 +56,13 @@ def test_a_signal_stops_the_container_with_time_for_a_checkpoint(
 ) -> None:
     (tmp_path / "stay").write_text("")
     process = started(tmp_path, "lambda")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not (tmp_path / "calls").exists() or "run --name" not in (tmp_path / "calls").read_text():
         assert time.monotonic() < until
         time.sleep(0.01)
     process.send_signal(number)
     # The stand-in keeps the pipe open, so only the script is waited for.
-    assert process.wait(timeout=30) == expected
+    assert process.wait(timeout=60) == expected
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert (tmp_path / "calls").read_text().splitlines()[-2:] == ["stop --time 900 gpuplan", "rm --force gpuplan"]
@@ -70,7 +70,7 @@ def test_a_signal_stops_the_container_with_time_for_a_checkpoint(
 
 def test_several_machines_need_the_same_run_and_their_numbers(tmp_path: Path) -> None:
     process = started(tmp_path, "own-campus", nodes=2, RUN="a-run")
-    _, output = process.communicate(timeout=30)
+    _, output = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "number the machines from 0" in output
     assert not (tmp_path / "calls").exists()

@@ -103,7 +103,7 @@ class Shell:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         assert not (self.folder / "HACKED").exists()

@@ -29,7 +29,7 @@ def test_head_is_answered_as_get_without_the_body(client: httpx.Client, path: st
 def test_the_body_of_a_head_stays_away_from_the_next_answer(client: httpx.Client) -> None:
     at = client.base_url
     request = b" /healthz HTTP/1.1\r\nHost: localhost\r\n"
-    with socket.create_connection((at.host, at.port or 80), timeout=10) as connection:
+    with socket.create_connection((at.host, at.port or 80), timeout=60) as connection:
         connection.sendall(b"HEAD" + request + b"\r\nGET" + request + b"Connection: close\r\n\r\n")
         heard = b"".join(iter(lambda: connection.recv(65_536), b""))
     first, second, body = heard.split(b"\r\n\r\n")

@@ -169,7 +169,7 @@ def test_a_key_for_repeating_that_is_none_is_refused(service: Guarded, job: dict
 def raw(service: Guarded, text: bytes, *, whole: bool = False) -> bytes:
     """What the service says to these very bytes, a `whole` request or something that it may wait for more of."""
     at = service.client.base_url
-    with socket.create_connection((at.host, at.port or 80), timeout=10) as connection:
+    with socket.create_connection((at.host, at.port or 80), timeout=60) as connection:
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(text)
         if not whole:

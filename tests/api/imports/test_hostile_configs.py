@@ -109,7 +109,7 @@ def test_mutated_configurations_are_read_or_refused_and_end() -> None:
     for seed in range(200):
         chance = random.Random(seed)
         text = mutated(chance.choice(_TEXTS), chance)
-        begin = time.monotonic()
+        begin = time.process_time()
         try:
             made = job_of(read_text(text, "run.sh" if "#!" in text else "run.yaml"), Given(tokens="2B", gpus=8))
             json.dumps(as_json(made))
@@ -117,4 +117,4 @@ def test_mutated_configurations_are_read_or_refused_and_end() -> None:
             assert summary(made)
         except UnusableInput as refused:
             assert "\n" not in str(refused), seed  # noqa: PT017
-        assert time.monotonic() - begin < 2, seed
+        assert time.process_time() - begin < 2, seed

@@ -33,7 +33,7 @@ def leave_within(at: httpx.URL, path: str, content_type: str) -> None:
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\nContent-Length: 50\r\n\r\n--x\r\n"
     )
-    with socket.create_connection((at.host, at.port or 80), timeout=10) as connection:
+    with socket.create_connection((at.host, at.port or 80), timeout=60) as connection:
         connection.sendall(head.encode())
 
 

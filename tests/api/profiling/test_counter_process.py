@@ -35,11 +35,11 @@ def counter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counter:
     return place
 
 
-def ran(timeout_seconds: float = 30.0) -> dict[str, Any]:
+def ran(timeout_seconds: float = 60.0) -> dict[str, Any]:
     return run_counter(REQUEST, python=sys.executable, timeout_seconds=timeout_seconds)
 
 
-def refusal(timeout_seconds: float = 30.0, field: str = "target") -> str:
+def refusal(timeout_seconds: float = 60.0, field: str = "target") -> str:
     with pytest.raises(UnusableInput) as refused:
         ran(timeout_seconds)
     (fault,) = refused.value.faults

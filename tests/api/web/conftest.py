@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, V
 from tests.api.web.test_buy_pages import SMALL
 from tests.api.web.test_buy_pages import sent as forecast_sent
 from tests.api.web.test_portfolio_pages import document, sent, until
+from tests.patience import MOST_SECONDS
 
 #: Each process of Chromium takes half a second of the processor; nobody here has to be kept from others.
 _FEW_PROCESSES = ("--in-process-gpu", "--renderer-process-limit=1", "--disable-extensions")
@@ -139,7 +140,7 @@ def visit(browser: Browser, desk: Page, client: httpx.Client) -> Iterator[Callab
     def visitor(**options: Any) -> Visit:
         page = browser.new_context(**({"viewport": DESK} | options)).new_page() if options else desk
         visit = Visit(page=page, base=str(client.base_url).rstrip("/"))
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(MOST_SECONDS * 1000)
         page.on("request", visit.request)
         page.on("pageerror", visit.error)
         page.on("console", visit.record_message)

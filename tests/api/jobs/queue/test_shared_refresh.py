@@ -100,7 +100,7 @@ def test_progress_is_seen_from_any_process(open_gpuplan: Opens) -> None:
 
 
 def test_no_more_regions_of_a_cloud_are_fetched_at_once_than_it_allows(open_gpuplan: Opens) -> None:
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=60)
     lock, running, most = threading.Lock(), [], []
 
     def fetch(region: str) -> Callable[[], Rows]:
