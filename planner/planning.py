@@ -14,7 +14,7 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.availability.next_choices import planned_ladder
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
-from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.configurations import Configurations, joined
 from gpuplan.planner.candidates.live_chances import live_chances
 from gpuplan.planner.candidates.markets import Market, markets
 from gpuplan.planner.candidates.pareto_filter import nondominated
@@ -39,7 +39,7 @@ from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.measured_steps import timing_note
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.strategies.optimality_proof import over_phases
-from gpuplan.planner.strategies.schedule import Schedule
+from gpuplan.planner.strategies.schedule import Schedule, on_one_configuration
 from gpuplan.planner.strategies.single.choice_model import NotProvenError, choose_least, choose_one
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
 from gpuplan.planner.strategies.strategy_choice import (
@@ -73,9 +73,10 @@ def plan(
     frontier: bool = False,
     capacity: CapacityAnswers | None = None,
 ) -> Planned | NoPlan:
-    """The provably cheapest plan that meets the job's requirements: one configuration, two phases, or spot with a standby.
+    """The provably best plan that meets the job's requirements: one configuration, two phases, or spot with a standby.
 
-    If the job's objective is time or carbon, the plan minimises that, and cost decides between equal plans.
+    Among single configurations the least expected cost of the capacity ladder decides with which one the plan begins; its
+    proof is that of the cheapest plan if obtained. If the job's objective is time or carbon, the plan minimises that, and cost decides between equal plans.
     `owned` machines compete at the cost basis of `settings`. `past_runs` of the user shift and
     narrow the estimates. With `frontier`, the plan includes the whole cost-time frontier. `capacity` are
     the answers of clouds that were asked about machines: they set the chances of its ladder. Raises `UnusableInput`
@@ -102,7 +103,9 @@ def plan(
     if isinstance(outcome, NoPlan):
         return outcome
     with stage("ladder"):
-        return replace(outcome, ladder=planned_ladder(candidate_set, outcome), capacity=capacity)
+        first = planned_ladder(candidate_set, outcome)
+        named = outcome if first.row is None else _on_first_choice(candidate_set, outcome, *first.row)
+        return replace(named, ladder=first.ladder, capacity=capacity)
 
 
 def best_plan(candidates: Candidates, *, frontier: bool = False) -> Planned | NoPlan:
@@ -152,22 +155,63 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         sensitivity=_sensitivity(candidates, broken, front, chosen, schedule),
         alternatives=alternatives(candidates, front, broken, schedule.cost.expected, moves=len(schedule.phases) > 1),
         other_framework=cheaper_with_another_framework(question, schedule.cost.expected),
-        commitments=_commitments(candidates, schedule),
+        commitments=_commitments(candidates, schedule.phases),
         frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
         assumptions=(*_forgone(question, best), *_assumptions(candidates, schedule)),
         doubts=plan_doubts(question, schedule.phases),
         fallback=None
         if chosen is None or len(schedule.phases) > 1
         else fallback(candidates, chosen, schedule.cost.expected),
-        warnings=warnings(schedule.phases, question.start, question.job.training.framework)
-        + software_warnings(question, schedule.phases)
-        + region_notes(question.job, columns.regions)
-        + unknown_carbon(candidates)
-        + data_gravity(candidates, broken, schedule),
-        actions=(
-            *larger_quota(candidates, schedule.cost.expected),
-            *actions(schedule.phases, question.start, question.markets[0].quotas),
+        warnings=_warnings(candidates, broken, schedule),
+        actions=_actions(candidates, schedule, schedule.cost.expected),
+    )
+
+
+def _on_first_choice(candidates: Candidates, cheapest: Planned, table: Configurations, row: int) -> Planned:
+    """The plan on the first choice of the ladder, a row of this table, with the proof of the cheapest plan if obtained."""
+    question, job, compared, only = candidates.question, candidates.question.job, candidates.table, np.array([row])
+    schedule = on_one_configuration(replace(candidates, table=table.take(only), shares=table.take(only)), 0)
+    among = joined([compared, table.take(only)])
+    micros, broken = schedule.cost.expected, over(compared, job.deadline_hours, job.budget_usd)
+    front = pareto(compared, np.ones(len(compared), np.bool_))
+    return replace(
+        cheapest,
+        phases=schedule.phases,
+        cost=schedule.cost,
+        hours=schedule.hours,
+        deadline_probability=schedule.deadline_probability,
+        sensitivity=around(compared, front, (float(micros), schedule.hours.confident), job.deadline_hours),
+        alternatives=tuple(
+            replace(alternative, extra=alternative.choice.cost.expected - micros)
+            for alternative in cheapest.alternatives
         ),
+        other_framework=cheaper_with_another_framework(question, micros),
+        commitments=_commitments(candidates, schedule.phases),
+        assumptions=_assumptions(candidates, schedule),
+        doubts=plan_doubts(question, schedule.phases),
+        fallback=fallback(replace(candidates, table=among, shares=among), len(compared), micros),
+        warnings=_warnings(candidates, broken, schedule),
+        actions=_actions(candidates, schedule, cheapest.cost.expected),
+    )
+
+
+def _warnings(candidates: Candidates, broken: Marks, schedule: Schedule) -> tuple[str, ...]:
+    question = candidates.question
+    return (
+        warnings(schedule.phases, question.start, question.job.training.framework)
+        + software_warnings(question, schedule.phases)
+        + region_notes(question.job, question.markets[0].columns.regions)
+        + unknown_carbon(candidates)
+        + data_gravity(candidates, broken, schedule)
+    )
+
+
+def _actions(candidates: Candidates, schedule: Schedule, least_micros: int) -> tuple[str, ...]:
+    """What to do before the start; a larger quota saves something over `least_micros`."""
+    question = candidates.question
+    return (
+        *larger_quota(candidates, least_micros),
+        *actions(schedule.phases, question.start, question.markets[0].quotas),
     )
 
 
@@ -184,10 +228,10 @@ def _sensitivity(
     return sensitivity(table, front, chosen, job.deadline_hours, price)
 
 
-def _commitments(candidates: Candidates, schedule: Schedule) -> tuple[CommitmentOffer, ...]:
+def _commitments(candidates: Candidates, phases: tuple[PhaseChoice, ...]) -> tuple[CommitmentOffer, ...]:
     """The plan's machines under kinds with a term, if it stays on one configuration that is not yet paid for."""
-    only = schedule.phases[0]
-    if len(schedule.phases) > 1 or _market_of(candidates, only).term_paid:
+    only = phases[0]
+    if len(phases) > 1 or _market_of(candidates, only).term_paid:
         return ()
     return commitments(candidates.question.markets[0], only.choice)
 

@@ -27,7 +27,7 @@ def render_capacity_ladder(plan: Plan) -> list[Block | Heading]:
             f"{percent(ladder.nothing_obtained, 1)} every choice is refused at first, and the last is waited for"
         )
         sentences += _again(ladder)
-    sentences += _best_order(ladder)
+    sentences += _cheapest(ladder) + _best_order(ladder)
     titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
     titles += ["read from"] if plan.live_capacity else []
     rows = [
@@ -63,8 +63,22 @@ def _again(ladder: CapacityLadder) -> list[str]:
     ]
 
 
+def _cheapest(ladder: CapacityLadder) -> list[str]:
+    """The cheapest configuration if obtained, where another one comes first."""
+    cheapest = ladder.cheapest_if_obtained
+    if cheapest is None:
+        return []
+    return [
+        (
+            f"cheapest if obtained: {offer(cheapest)}, {usd(cheapest.cost_usd)}, chance {percent(cheapest.chance)} "
+            f"({_band(cheapest)}; {source_of(cheapest)}); beginning with it is expected to cost more, or as much where it "
+            "has no chance"
+        )
+    ]
+
+
 def _best_order(ladder: CapacityLadder) -> list[str]:
-    """The order of least expected cost, if the plan's own machines need not come first."""
+    """The order of single configurations that is expected to cost less than a plan that changes machines."""
     order = ladder.best_order
     if order is None:
         return []

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from gpuplan.api.presentation.text_formatting import percent
-from gpuplan.planner.model.plan import Certificate
+from gpuplan.planner.model.plan import Certificate, Plan
 from gpuplan.planner.model.shared import ObjectiveOf
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ def best(certificate: "Certificate | ProcurementCertificate") -> str:
     if gap >= 1:
         return f"Least {of} found, without a proven lower bound,"
     return f"Within {_above(gap)} of the least possible {of}"
+
+
+def best_of(plan: Plan) -> str:
+    """As `best`; of a plan that chances put before the cheapest if obtained, that its ladder is expected to cost least."""
+    ladder, proof = plan.capacity_ladder, plan.certificate.ladder
+    if ladder is None or ladder.cheapest_if_obtained is None or proof is None:
+        return best(plan.certificate)
+    if proof.gap <= _TOLERANCE:
+        return "Least expected cost"
+    return f"Within {_above(proof.gap)} of the least expected cost" if proof.gap < 1 else best(plan.certificate)
 
 
 def _aim(certificate: "Certificate | ProcurementCertificate") -> ObjectiveOf:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpuplan.api.presentation.capacity_ladder import render_capacity_ladder
 from gpuplan.api.presentation.frontier import render_frontier
 from gpuplan.api.presentation.infeasibility import render_infeasible
-from gpuplan.api.presentation.optimality_phrases import best, why_nothing
+from gpuplan.api.presentation.optimality_phrases import best_of, why_nothing
 from gpuplan.api.presentation.phrases import identity, job_name, machines, node_price, offer, place_and_kind
 from gpuplan.api.presentation.schedule import render_schedule
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
@@ -85,7 +85,7 @@ def _headline(plan: Plan) -> list[Block | Heading]:
     what = " then ".join(name for name, behind in named if not behind)
     what += "".join(f", with {name} as standby" for name, behind in named if behind)
     return [
-        cell(f"{best(plan.certificate)} for {job_name(plan.job)}: {what}", Tone.GOOD),
+        cell(f"{best_of(plan)} for {job_name(plan.job)}: {what}", Tone.GOOD),
         cell(
             f"Expected {usd(cost.expected)} and {duration(hours.expected)}, done {when(plan.finishes_at)};"
             f" 19 of 20 such runs stay within {usd(cost.p95)} and {duration(hours.p95)}."
@@ -125,6 +125,7 @@ def _certificate(plan: Plan) -> list[Block | Heading]:
             ),
             ("node counts", proof.enumeration.node_counts),
             *_proven(proof),
+            *_expected(proof),
             ("proven by", proof.solver),
         ]
     )
@@ -149,6 +150,14 @@ def _proven(proof: Certificate) -> list[tuple[str, object]]:
         ("lower bound", f"{number(least.bound)} {least.unit}, {gap}"),
         ("least cost for it", usd(proof.objective_usd)),
     ]
+
+
+def _expected(proof: Certificate) -> list[tuple[str, object]]:
+    """What following the ladder is expected to cost, and its bound."""
+    if proof.ladder is None:
+        return []
+    bound = f"lower bound {usd(proof.ladder.bound_usd)}, gap {number(proof.ladder.gap)}"
+    return [("with refusals", f"{usd(proof.ladder.objective_usd)} on average by the ladder; {bound}")]
 
 
 def _certainty(plan: Plan) -> list[Block | Heading]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from gpuplan.api.presentation.live_capacity import not_learned
-from gpuplan.api.presentation.optimality_phrases import best
+from gpuplan.api.presentation.optimality_phrases import best_of
 from gpuplan.api.presentation.phrases import (
     configuration,
     deadline_at,
@@ -54,7 +54,7 @@ def _answer(plan: Plan) -> Section:
         "answer",
         "",
         Headline(
-            text=f"{best(plan.certificate)} for {job_name(plan.job, limit=NAME_LENGTH)}, from {offers} offers",
+            text=f"{best_of(plan)} for {job_name(plan.job, limit=NAME_LENGTH)}, from {offers} offers",
             tone=Tone.GOOD,
         ),
         facts(
@@ -112,7 +112,7 @@ def _next(plan: Plan) -> Section:
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
     if lines and ladder.last_choice_by is not None:
         lines[-1] += f", only from {when(ladder.last_choice_by.isoformat())}"
-    lines += _better_order(ladder)
+    lines += _cheaper(ladder)
     if not lines and ladder.chance < 1.0:
         lines.append("if not, no other machines meet the requirements that late")
     if missing := not_learned(plan.live_capacity):
@@ -127,8 +127,11 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
     return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
 
 
-def _better_order(ladder: CapacityLadder) -> list[str]:
-    """The order of least expected cost, where that begins with other machines and saves enough to say so."""
+def _cheaper(ladder: CapacityLadder) -> list[str]:
+    """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
+    if ladder.cheapest_if_obtained is not None:
+        step = _step(ladder.cheapest_if_obtained, names_zone=False)
+        return [f"{usd(ladder.expected_cost_usd)} on average; cheapest if obtained: {step}"]
     order = ladder.best_order
     if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
         return []
@@ -139,11 +142,11 @@ def _better_order(ladder: CapacityLadder) -> list[str]:
 
 
 def ladder_lines(plan: Plan) -> int:
-    """The next choices of a plan; one more line, as a rule, where the last has a time, and two for a better order."""
+    """The next choices of a plan; one more line, as a rule, where the last has a time, and two for what is cheaper."""
     ladder = plan.capacity_ladder
     if ladder is None:
         return 0
-    return len(ladder.next_choices) + (ladder.last_choice_by is not None) + 2 * len(_better_order(ladder))
+    return len(ladder.next_choices) + (ladder.last_choice_by is not None) + 2 * len(_cheaper(ladder))
 
 
 def _step(choice: NextChoice, names_zone: bool) -> str:

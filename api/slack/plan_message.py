@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpuplan.api.exports.export_formats import FORMATS
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
-from gpuplan.api.presentation.optimality_phrases import best, why_nothing
+from gpuplan.api.presentation.optimality_phrases import best_of, why_nothing
 from gpuplan.api.presentation.phrases import job_name, kind, machines, place, place_and_kind
 from gpuplan.api.presentation.sections import Notes, Section
 from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, other_ways, short_plan
@@ -47,7 +47,7 @@ def plan_message(answer: PlanAnswer, *, notes: Sequence[str] = (), shared_by: st
 
 def _planned(plan: Plan, meta: PlanMeta) -> tuple[str, list[Block]]:
     cost, hours, ladder, name = plan.cost_usd, plan.hours, plan.capacity_ladder, job_name(plan.job)
-    aim = best(plan.certificate)
+    aim = best_of(plan)
     rented = " then ".join(f"{machines(phase)} in {place_and_kind(phase)}" for phase in plan.phases)
     text = f"{aim} for {name}: {usd(cost.expected)} on {rented}"
     blocks = [

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, render_infeasible
-from gpuplan.api.presentation.optimality_phrases import best
+from gpuplan.api.presentation.optimality_phrases import best_of
 from gpuplan.api.presentation.phrases import identity, job_name, machines, offer, place_and_kind, rented
 from gpuplan.api.presentation.plan import render_plan
 from gpuplan.api.presentation.plan_charts import frontier_figure, phases_figure
@@ -107,7 +107,7 @@ def card_view(plan: Plan, base: str) -> JsonObject:
     return {
         "plan": plan,
         "name": job_name(plan.job),
-        "best": best(plan.certificate),
+        "best": best_of(plan),
         "card": answer_card(plan, base),
         "rent": [f"{machines(phase)} in {place_and_kind(phase)}" for phase in plan.phases],
         "glance": glance(plan),
@@ -217,6 +217,12 @@ def proof_sentence(plan: Plan) -> str | None:
     )
     # The comparisons beyond single configurations are listed below the sentence.
     those = "no plan of those compared" if proof.over else "none of them"
+    ladder = plan.capacity_ladder
+    if ladder is not None and ladder.cheapest_if_obtained is not None:
+        return (
+            f"{looked} {those.capitalize()} can cost less than {usd(proof.bound_usd)} if obtained; counted with chances,"
+            f" beginning with these machines costs {usd(ladder.expected_cost_usd)} on average, which is least."
+        )
     if proof.gap == 0:
         return f"{looked} An exact search proves that {those} costs less than {usd(proof.objective_usd)}."
     return (

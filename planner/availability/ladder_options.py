@@ -29,6 +29,7 @@ class LadderOption:
     """A choice with its objective in millionths, the latest step at which it meets the deadline, and its obtainability.
 
     `answer` is the cloud's, if the chance comes from one. `in_words` makes the `Choice`: most options are only compared.
+    `row` is the configuration in its table; None for the plan itself.
     """
 
     offer: Offer
@@ -39,6 +40,7 @@ class LadderOption:
     nodes: int
     answer: CapacityAnswer | None
     in_words: Callable[[], Choice]
+    row: tuple[Configurations, int] | None = None
 
     @property
     def pool(self) -> Pool:
@@ -84,6 +86,7 @@ def options_of(candidates: Candidates, table: Configurations, rows: NDArray[np.i
                 nodes=nodes,
                 answer=answered(candidates, market, offer, nodes),
                 in_words=partial(in_words, candidates, table, row),
+                row=(table, row),
             )
         )
     return options

@@ -3,21 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, Ladder, least_ladder
-from gpuplan.planner.availability.ladder_candidates import (
-    LadderSet,
-    all_places,
-    answered_cells,
-    cell_key,
-    chances_of,
-    feasible,
-    ladder_set,
-    left_out_bounds,
-    value_of,
-)
+from gpuplan.planner.availability.ladder_candidates import LadderSet, ladder_set, left_out_bounds
 from gpuplan.planner.availability.ladder_options import (
     LadderOption,
     answered,
@@ -26,13 +15,12 @@ from gpuplan.planner.availability.ladder_options import (
     place_of,
     positions,
 )
+from gpuplan.planner.availability.last_choices import Judged, last_choices
 from gpuplan.planner.availability.obtainable import band
 from gpuplan.planner.candidates.candidate_set import Candidates
-from gpuplan.planner.candidates.configuration_choice import first_least
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.model.outcome import BestOrder, LadderStep, Planned, PlannedLadder
 
-Floats = NDArray[np.float64]
 #: A choice with at least this chance needs no next one.
 _SURE = 1.0 - 1e-9
 #: Relative saving below which two orders are equal: sums of doubles, and costs in whole micro-dollars.
@@ -40,45 +28,52 @@ _EQUAL = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Judged:
-    """A table with what a ladder asks of each of its configurations."""
+class FirstChoice:
+    """A ladder, and the configuration that it begins with by table and row; None where that is the plan as it was."""
 
-    table: Configurations
-    feasible: NDArray[np.bool_]
-    value: Floats
-    chance: Floats
-
-    @staticmethod
-    def of(candidates: Candidates, table: Configurations) -> "_Judged":
-        return _Judged(
-            table=table,
-            feasible=feasible(candidates, table),
-            value=value_of(candidates, table),
-            chance=chances_of(candidates, table),
-        )
+    ladder: PlannedLadder
+    row: tuple[Configurations, int] | None = None
 
 
-def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
-    """The next choices of a plan that keep the expected outcome least, with its own machines as the first choice.
+def planned_ladder(candidates: Candidates, plan: Planned) -> FirstChoice:
+    """The choices that keep the expected outcome least; `plan` is the best one if its machines are obtained.
 
-    The last choice is the best one that is certain, or the most certain one there is.
+    The last choice is the best one that is certain, or the most certain one there is. For the least cost any configuration
+    may come first. Beside a plan that changes machines such a ladder is only stated, and for other objectives the plan
+    comes first.
     """
     first = _first(candidates, plan)
     if first.place.chance >= _SURE:
-        return _answer(plan, _alone(first))
-    judged = _Judged.of(candidates, candidates.table)
-    lasts = _lasts(candidates, plan, first, judged)
+        return FirstChoice(ladder=_answer(plan, _alone(first)))
+    judged = Judged.of(candidates, candidates.table)
+    lasts = last_choices(candidates, plan, first, judged)
     if not lasts:
-        return _answer(plan, _alone(first))
+        return FirstChoice(ladder=_answer(plan, _alone(first)))
     between = [_Between.of(candidates, first, last, judged) for last in lasts]
-    solved = min((one.after_the_plan() for one in between), key=lambda one: one.ladder.expected)
-    ladder = _answer(plan, solved)
+    impossible, moves = first.place.chance <= 0.0, len(plan.phases) > 1
+    if plan.job.objective == "cost" and impossible and not moves:
+        orders = [one.any_first(plan, float("inf")) for one in between]
+        return _other_first(plan, first, min(orders, key=_expected), min(one.bound for one in orders))
+    begun = [one.after_the_plan() for one in between]
+    solved = min(begun, key=_expected)
     if plan.job.objective != "cost":
-        return ladder
-    to_beat = solved.ladder.expected * (1.0 - _EQUAL)
-    order = min((one.any_first(plan, to_beat) for one in between), key=lambda one: one.ladder.expected)
-    better = order.ladder.expected < to_beat
-    return replace(ladder, best_order=_best_order(order)) if better else ladder
+        return FirstChoice(ladder=_answer(plan, solved))
+    orders = [one.any_first(plan, solved.ladder.expected) for one in between]
+    order = min(orders, key=_expected)
+    bound = min(one.bound for one in (*orders, *(begun if moves else ())))
+    better = order.ladder.expected < solved.ladder.expected * (1.0 - _EQUAL)
+    if better and not moves:
+        return _other_first(plan, first, order, bound)
+    ladder = _answer(plan, replace(solved, bound=bound))
+    stated = better or impossible
+    return FirstChoice(ladder=replace(ladder, best_order=_best_order(order)) if stated else ladder)
+
+
+def _other_first(plan: Planned, first: LadderOption, order: "_Solved", bound: float) -> FirstChoice:
+    """The ladder that begins with another choice than the cheapest if obtained."""
+    solved = replace(order.until_certain(), bound=bound)
+    (cheapest,) = _steps([first], (first.place.chance,))
+    return FirstChoice(ladder=replace(_answer(plan, solved), cheapest=cheapest), row=solved.tried[0].row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +89,19 @@ class _Solved:
         """The choices in order."""
         return [self.options[i] for i in self.ladder.order]
 
+    def until_certain(self) -> "_Solved":
+        """The ladder up to a choice that a cloud calls certain: none is tried after it."""
+        ladder = self.ladder
+        sure = next((number for number, option in enumerate(self.tried, 1) if option.place.chance >= _SURE), None)
+        if sure is None:
+            return self
+        order, chances = ladder.order[:sure], ladder.chance_when_tried[:sure]
+        return replace(self, ladder=replace(ladder, order=order, chance_when_tried=chances, nothing_obtained=0.0))
+
+
+def _expected(solved: _Solved) -> float:
+    return solved.ladder.expected
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Between:
@@ -103,7 +111,7 @@ class _Between:
     several: LadderSet
 
     @staticmethod
-    def of(candidates: Candidates, first: LadderOption, last: LadderOption, judged: _Judged) -> "_Between":
+    def of(candidates: Candidates, first: LadderOption, last: LadderOption, judged: Judged) -> "_Between":
         better = judged.feasible & (judged.value < last.value)
         several = ladder_set(candidates, judged.chance, better, last.value)
         middle = options_of(candidates, several.table, several.rows)
@@ -121,7 +129,7 @@ class _Between:
         first, *rest = self.options
         alone = [option for option in rest if (option.pool, option.nodes) != (first.pool, first.nodes)]
         options, several = rest, self.several
-        if len(plan.phases) == 1:
+        if len(plan.phases) == 1 and first.place.chance > 0.0:
             options = [replace(first, last_position=_latest(plan)), *alone]
             several = replace(
                 several,
@@ -135,16 +143,15 @@ class _Between:
         return _Solved(options=options, ladder=ladder, bound=bound)
 
 
-def _best_order(solved: _Solved) -> BestOrder:
+def _best_order(order: _Solved) -> BestOrder:
     """The order in the words of an answer, up to a choice that a cloud calls certain."""
-    ladder, tried = solved.ladder, solved.tried
-    sure = next((number for number, option in enumerate(tried, 1) if option.place.chance >= _SURE), len(tried))
+    solved = order.until_certain()
     return BestOrder(
-        steps=_steps(tried[:sure], ladder.chance_when_tried[:sure]),
-        cost=round(ladder.expected),
-        value=ladder.expected / 1e6,
+        steps=_steps(solved.tried, solved.ladder.chance_when_tried),
+        cost=round(solved.ladder.expected),
+        value=solved.ladder.expected / 1e6,
         bound=solved.bound / 1e6,
-        nothing_obtained=ladder.nothing_obtained if sure == len(tried) else 0.0,
+        nothing_obtained=solved.ladder.nothing_obtained,
     )
 
 
@@ -175,83 +182,6 @@ def _first(candidates: Candidates, plan: Planned) -> LadderOption:
         answer=answered(candidates, market, phase.choice.offer, phase.choice.nodes),
         in_words=lambda: phase.choice,
     )
-
-
-def _lasts(candidates: Candidates, plan: Planned, first: LadderOption, judged: _Judged) -> list[LadderOption]:
-    """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
-
-    Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
-    table has only the best, so all its places are looked at where they could be as certain, and all places of cells that
-    a cloud answered about.
-    """
-    tables = [judged]
-    cells = answered_cells(candidates)
-    option = _last(candidates, tables, first, 2)
-    if option is None or _certainty(option) <= _most_certain_in_cell(candidates, plan):
-        cells = np.union1d(cells, _cell_of(candidates, plan))
-    if len(cells):
-        tables.append(_Judged.of(candidates, all_places(candidates, cells)[0]))
-        option = _last(candidates, tables, first, 2)
-    lasts: list[LadderOption] = []
-    position = 2
-    while position <= MOST_STEPS:
-        if lasts:
-            option = _last(candidates, tables, first, position)
-        if option is None or (lasts and _certainty(option) < _certainty(lasts[0])):
-            break
-        lasts.append(option)
-        position = option.last_position + 1
-    return lasts
-
-
-def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
-    """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
-    phase = plan.phases[0]
-    market = candidates.question.markets[phase.market]
-    one = place_of(candidates, phase.choice, 1, market)
-    return min(one.chance, capacity_prior().certain_chance)
-
-
-def _certainty(option: LadderOption) -> float:
-    return min(option.place.chance, capacity_prior().certain_chance)
-
-
-def _last(candidates: Candidates, tables: list[_Judged], first: LadderOption, position: int) -> LadderOption | None:
-    """The best certain choice besides the first that may come at this step; if none is certain, the most certain."""
-    options = []
-    for judged in tables:
-        table = judged.table
-        usable = judged.feasible & _in_time(candidates, table, position) & (judged.chance > 0)
-        chance = np.minimum(judged.chance, capacity_prior().certain_chance)
-        while usable.any():
-            left = np.flatnonzero(usable)
-            row = first_least(left, -chance, judged.value, table.cost_breakdown.hours_at_confidence)
-            (option,) = options_of(candidates, table, np.array([row]))
-            if option.pool != first.pool:
-                options.append((-float(chance[row]), option.value, option))
-                break
-            usable &= (table.market != table.market[row]) | (table.place != table.place[row])
-    return min(options, key=lambda one: one[:2])[2] if options else None
-
-
-def _in_time(candidates: Candidates, table: Configurations, position: int) -> NDArray[np.bool_]:
-    """The configurations that meet the deadline at this step."""
-    deadline = candidates.question.job.deadline_hours
-    if deadline is None:
-        return np.ones(len(table), np.bool_)
-    return np.asarray(positions(deadline - table.cost_breakdown.hours_at_confidence) >= position)
-
-
-def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
-    """The cell of the plan's first machines."""
-    phase = plan.phases[0]
-    snapshot, offer = candidates.question.markets[phase.market].snapshot, phase.choice.offer
-    kind = snapshot.columns.kinds.index(offer.price_kind)
-    region = snapshot.columns.regions.index((offer.provider, offer.region))
-    for place in np.flatnonzero((snapshot.kind_index == kind) & (snapshot.region_index == region)).tolist():
-        if snapshot.columns.instance_types[int(snapshot.type_index[place])].name == offer.instance_type:
-            return np.array([cell_key(phase.market, int(snapshot.cell[place]))])
-    raise LookupError(f"the plan's {offer.instance_type} is not in its own market")
 
 
 def _bound(options: list[LadderOption], several: LadderSet, expected: float) -> float:

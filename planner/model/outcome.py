@@ -185,10 +185,13 @@ class PlannedLadder:
     """What to try next if the plan's machines are not obtained, and what following it is expected to come to.
 
     `chance` is that of the plan's own machines, the first choice, by the cloud's `answer` if there is one. `cost` is in micro-dollars; `value` and `bound` are in the
-    unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
+    unit of the job's objective: for cost the bound is over all ladders with one of the same last choices, else over those
+    that also begin with the plan. `nothing_obtained` is the
     probability that no choice was obtained in its first try. `last_start_hours` after the job's start the
-    last choice is asked for at the latest; None without a deadline, and for the least time. `best_order` is
-    None where no order is expected to cost less. `considered` choices were solved over; `shapes` are the
+    last choice is asked for at the latest; None without a deadline, and for the least time. `cheapest` is the configuration
+    of least cost if obtained, where the ladder of least expected cost begins with another one; the plan is then on that.
+    `best_order` is the ladder of single configurations that is expected to cost less than that of a plan that changes
+    machines; None where there is none. `considered` choices were solved over; `shapes` are the
     provider, region, instance type, price kind and nodes of those that are not certain.
     """
 
@@ -202,6 +205,7 @@ class PlannedLadder:
     nothing_obtained: float
     considered: int
     last_start_hours: float | None = None
+    cheapest: LadderStep | None = None
     best_order: BestOrder | None = None
     answer: CapacityAnswer | None = None
     shapes: tuple[tuple[str, str, str, str, int], ...] = ()
@@ -268,7 +272,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The cheapest way to run a job, proven over one snapshot; `capacity` are the clouds' answers, None if not asked."""
+    """The best way to run a job, proven over one snapshot; `capacity` are the clouds' answers, None if not asked.
+
+    For jobs for the least cost the machines of the plan are the first choice of the ladder of least expected cost; the
+    proof is that of the cheapest plan if obtained, as a rule the same.
+    """
 
     job: TrainingJob
     snapshot_id: str
@@ -292,6 +300,12 @@ class Planned:
     other_framework: FrameworkChoice | None = None
     ladder: PlannedLadder | None = None
     capacity: CapacityAnswers | None = None
+
+    @property
+    def least_cost(self) -> int:
+        """The cost of the cheapest plan if its machines are obtained, in micro-dollars: what the proof is of."""
+        cheapest = None if self.ladder is None else self.ladder.cheapest
+        return self.cost.expected if cheapest is None else cheapest.choice.cost.expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,10 +44,23 @@ class Enumeration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LadderProof:
+    """The proof that the first choice and the order of the capacity ladder are expected to cost least."""
+
+    objective_usd: Usd
+    """What following the ladder is expected to cost."""
+    bound_usd: Usd
+    """No ladder of at most five choices whose last one is as certain and as cheap is expected to cost less, over all offers."""
+    gap: float
+    """(objective - bound) / objective."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """The proof: objective and lower bound, how many offers and configurations were compared, and what was rejected why."""
 
     objective_usd: Usd
+    """Of the cheapest plan given that its machines are obtained: the cost of the plan, or of `cheapest_if_obtained`."""
     bound_usd: Usd
     gap: float
     """(objective - bound) / objective; 0: proven cheapest."""
@@ -62,6 +75,8 @@ class Certificate:
     solver: str = field(metadata=PROSE)
     over: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
     """What the proof ranges over."""
+    ladder: LadderProof | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """For jobs for the least cost with a next choice; absent from plans of older releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -325,7 +325,7 @@ class NextChoice(Configuration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestOrder:
-    """The choices in the order that is expected to cost least, if the plan's own machines need not come first."""
+    """Single configurations in an order that is expected to cost less than the ladder of a plan that changes machines."""
 
     choices: tuple[NextChoice, ...]
     """`after_minutes` counts from when the first of these is asked for."""
@@ -355,8 +355,11 @@ class CapacityLadder:
     """Probability that every choice is refused in its first try."""
     covers: str = field(metadata=PROSE)
     """What is proven of the ladder, and what the plan's certificate covers."""
+    cheapest_if_obtained: NextChoice | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """The configuration of least cost given that it is obtained, as if it were tried first; its cost is the objective of the
+    certificate. Absent where the plan itself is that."""
     best_order: BestOrder | None = field(default=None, metadata=MAY_BE_ABSENT)
-    """Absent where no order is expected to cost less than the ladder; for jobs for the least cost."""
+    """Only beside plans that change machines, for jobs for the least cost; absent where no order is expected to cost less."""
     last_choice_by: Moment | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it
     later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""

@@ -27,6 +27,7 @@ def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetim
         expected_cost_usd=usd(ladder.cost),
         nothing_obtained=rounded(ladder.nothing_obtained),
         covers=_covers(ladder, objective),
+        cheapest_if_obtained=None if ladder.cheapest is None else _next_choice(ladder.cheapest),
         best_order=None if ladder.best_order is None else _best_order(ladder.best_order, objective),
         last_choice_by=None
         if ladder.last_start_hours is None
@@ -37,13 +38,19 @@ def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetim
 
 def _covers(ladder: PlannedLadder, objective: str) -> str:
     """What is proven. The bound is that of the job's objective."""
-    plan = "the certificate covers the plan given that its machines are obtained"
+    plan = "the certificate's objective and bound hold given that machines are obtained"
     if not ladder.steps:
-        return f"{plan}; there is no next choice to try" if ladder.chance < 1.0 else f"{plan}, which is certain"
+        return f"{plan}; there is no next choice to try" if ladder.chance < 1.0 else f"{plan}; these are certain"
+    of_cost = objective == "cost" and ladder.best_order is None
+    order = (
+        f"with any of them first, the choices are the best order of {ladder.considered} that ends with a last choice as "
+        "certain as this one and as cheap"
+        if of_cost
+        else f"the next choices are the best order of {ladder.considered} choices with this first and this last one"
+    )
     return (
-        f"{plan}, not the ladder; the next choices are the best order of {ladder.considered} choices with this first and this "
-        f"last one, and no such ladder over all offers comes to less than {_amount(ladder.bound, objective)}, where this one "
-        f"comes to {_amount(ladder.value, objective)}"
+        f"{plan}, whatever their chances; {order}, and no such ladder over all offers comes to less than "
+        f"{_amount(ladder.bound, objective)}, where this one comes to {_amount(ladder.value, objective)}"
     )
 
 

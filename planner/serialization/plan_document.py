@@ -123,6 +123,20 @@ def _certificate(plan: Planned) -> model.Certificate:
         enumeration=model.Enumeration(**enumeration_document(plan.job)),
         solver=certificate.solver,
         over=tuple(certificate.over) or None,
+        ladder=_ladder_proof(plan),
+    )
+
+
+def _ladder_proof(plan: Planned) -> model.LadderProof | None:
+    """The proof of the expected cost of the ladder, where that is what the job asks to be least."""
+    ladder = plan.ladder
+    if ladder is None or plan.job.objective != "cost" or not (ladder.steps or ladder.cheapest):
+        return None
+    bound = min(round(ladder.bound * 1e6), ladder.cost)
+    return model.LadderProof(
+        objective_usd=usd(ladder.cost),
+        bound_usd=usd(bound),
+        gap=rounded((ladder.cost - bound) / ladder.cost) if ladder.cost else 0.0,
     )
 
 

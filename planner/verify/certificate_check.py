@@ -1,6 +1,7 @@
 """Check of a plan's certificate: no configuration and no pair in phases is better, and no bound exceeds the optimum."""
 
 from gpuplan.planner.verify.configuration_survey import Survey
+from gpuplan.planner.verify.ladder_proof_check import least_if_obtained
 from gpuplan.planner.verify.phase_pairs import InPhases
 from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.verification_context import Context
@@ -17,8 +18,9 @@ AT = ("certificate", "objective_usd")
 def certificate(context: Context, outcome: Outcome, survey: Survey, phased: InPhases | None) -> None:
     """Check that nothing in the enumeration is better than the plan, and that the bound does not exceed the optimum."""
     field_coverage, of = context.field_coverage, context.submitted_plan.job.objective
-    total, relative, moves = outcome.micros, outcome.relative, outcome.alone is None
-    field_coverage.is_money("bound", AT, total, "not the cost of the plan", relative=max(relative, 1e-9))
+    total, relative, moves = least_if_obtained(context, outcome), outcome.relative, outcome.alone is None
+    why = "not the cost of the plan, or of what is cheapest if obtained"
+    field_coverage.is_money("bound", AT, total, why, relative=max(relative, 1e-9))
     field_coverage.is_same("bound", ("certificate", "objective", "of"), of, "not the objective of the job")
     field_coverage.is_same("bound", ("certificate", "objective", "unit"), UNITS[of], "not its unit")
     mine = {"cost": total / 1e6, "time": outcome.confident, "carbon": outcome.carbon_kg or 0.0}[of]

@@ -17,6 +17,7 @@ from gpuplan.planner.verify.certificate_check import certificate
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
 from gpuplan.planner.verify.field_coverage import SHOWN
+from gpuplan.planner.verify.ladder_proof_check import ladder_proof, least_if_obtained
 from gpuplan.planner.verify.named_offers import second_text
 from gpuplan.planner.verify.offer_counts import counts
 from gpuplan.planner.verify.peak_bound import least_usd
@@ -39,21 +40,23 @@ def check_planned(context: Context) -> SingleComparison | PhasedComparison:
     survey = surveyed(sweeps, with_carbon=job.objective == "carbon")
     plan_outcome = outcome(context)
     phased: InPhases | None = None
+    least = 0
     if plan_outcome is not None:
         sums(context, plan_outcome)
-        phased = in_phases(context, _limit(context, plan_outcome), plan_micros=plan_outcome.micros)
+        least = least_if_obtained(context, plan_outcome)
+        phased = in_phases(context, _limit(context, plan_outcome), plan_micros=least)
         certificate(context, plan_outcome, survey, phased)
         sensitivity(context, plan_outcome, survey)
         alternatives(context, survey, moves=plan_outcome.alone is None)
         other_framework(context, plan_outcome.micros)
         commitments(context, None if plan_outcome.alone is None else plan_outcome.alone.part.named)
         credit_use(context, plan_outcome.spent, plan_outcome.confident)
-        capacity_ladder(context, plan_outcome)
+        ladder_proof(context, plan_outcome, capacity_ladder(context, plan_outcome))
         fallback(context, None if plan_outcome.alone is None else plan_outcome.alone.part, plan_outcome.micros)
     run_limits(context)
     frontier(context, survey)
     counts(context, survey, phases=context.field_coverage.size("phases"))
-    return covers(context, survey, phased, None if plan_outcome is None else plan_outcome.micros / 1e6)
+    return covers(context, survey, phased, None if plan_outcome is None else least / 1e6)
 
 
 def outcome(context: Context) -> Outcome | None:
@@ -70,7 +73,7 @@ def _limit(context: Context, outcome: Outcome) -> float:
     one.
     """
     saving = context.submitted_plan.settings.least_saving_of_a_move_percent
-    return outcome.micros if outcome.alone is None else outcome.micros * (1 - saving / 100)
+    return outcome.micros if outcome.alone is None else least_if_obtained(context, outcome) * (1 - saving / 100)
 
 
 def sums(context: Context, outcome: Outcome) -> None:

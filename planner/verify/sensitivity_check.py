@@ -3,6 +3,7 @@
 from gpuplan.planner.verify.alternatives_check import enough
 from gpuplan.planner.verify.configuration_enumeration import at_price
 from gpuplan.planner.verify.configuration_survey import Survey, slope
+from gpuplan.planner.verify.ladder_proof_check import CHEAPEST
 from gpuplan.planner.verify.offer_groups import OfferGroup
 from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.verification_context import Context
@@ -45,6 +46,9 @@ def _optimal_until(context: Context, outcome: Outcome, survey: Survey) -> None:
     at = ("sensitivity", "holds_until_usd_per_node_hour")
     if outcome.alone is None:
         field_coverage.is_same(CHECK, at, None, "several prices hold it together")
+        return
+    if field_coverage.has(*CHEAPEST):
+        field_coverage.is_same(CHECK, at, None, "another choice is the cheapest: chances decide")
         return
     cost_breakdown, named = outcome.alone.cost_breakdown, outcome.alone.part.named
     paid = mine - sum(

@@ -240,5 +240,6 @@ def _assumptions(job: TrainingJob) -> tuple[str, ...]:
         "with moves between configurations, giving up a requirement may gain more",
         "steps, sums of money and the frontier are those of runs on one configuration; a day more or less is planned anew",
         "duals are those of the choice relaxed to a mix of configurations by share of the work",
+        "costs hold given that the machines are obtained; where chances decide, a plan begins with another choice than this",
         ASSUMED,
     )

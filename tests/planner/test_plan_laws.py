@@ -18,7 +18,7 @@ few = settings(max_examples=40, deadline=None)
 
 
 def cost(outcome: Planned | NoPlan) -> float:
-    return outcome.cost.expected if isinstance(outcome, Planned) else float("inf")
+    return outcome.least_cost if isinstance(outcome, Planned) else float("inf")
 
 
 @few

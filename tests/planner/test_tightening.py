@@ -61,7 +61,7 @@ def objective(outcome: Planned | NoPlan | None) -> float:
     if outcome.job.objective == "carbon":
         return round(sum(phase.carbon_kg or 0.0 for phase in outcome.phases) * 1e6)
     moves = len(outcome.phases) > 1
-    return outcome.cost.expected / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
+    return outcome.least_cost / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
 
 
 def tightened(draw: random.Random, job: TrainingJob, planned: Planned | None) -> TrainingJob:

@@ -16,8 +16,8 @@ from gpuplan.planner.candidates.live_chances import live_chances
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Planned
 from gpuplan.planner.planning import plan
-from tests.planner.availability.test_next_choices import SETTINGS, job_of, ladder_of, least_by_loops
-from tests.planner.small_catalogues import START, every_configuration, random_columns
+from tests.planner.availability.test_next_choices import SETTINGS, cheapest_pool, job_of, ladder_of, least_by_loops
+from tests.planner.small_catalogues import START, allowed, every_configuration, random_columns
 from tests.planner.verify.answers import answer_of, checked, names, small_columns, tampered
 
 
@@ -47,15 +47,36 @@ def test_the_ladder_with_answers_is_the_best_over_every_offer_and_order(seed: in
     if answered is None:
         return
     planned, ladder = answered
-    offer = planned.phases[0].choice.offer
-    pool = (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
-    least = None if ladder.chance >= 1.0 else least_by_loops(job, columns, pool, live)
+    pool = cheapest_pool(planned, ladder)
+    least = None if ladder.chance >= 1.0 else least_by_loops(job, columns, pool, live, any_first=True)
     if least is None:
         assert not ladder.steps
         return
-    assert ladder.steps
-    assert ladder.value * 1e6 == pytest.approx(least, rel=1e-9, abs=2.0)
+    assert ladder.value * 1e6 == pytest.approx(least, rel=2e-6, abs=2.0)
     assert ladder.bound <= ladder.value
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_cannot_be_had_is_named_first_only_where_nothing_else_can(seed: int) -> None:
+    draw = random.Random(2000 + seed)
+    columns, job = random_columns(draw, types=1, offers=6), job_of(draw)
+    hours = min((one.hours_at_confidence for one in every_configuration(job, columns, SETTINGS)), default=1.0)
+    job = replace(job, deadline_hours=draw.choice((None, hours + draw.uniform(0.0, 0.5))))
+    drawn = [answer(offer, 1, draw.choice((0.0, 0.0, 0.3, 0.97))) for offer in columns.offers]
+    answered = ladder_of(job, columns, capacity=CapacityAnswers(answers=tuple(drawn)))
+    if answered is None:
+        return
+    planned, ladder = answered
+    chance = {one.instance_type + one.region + one.zone + one.price_kind: one.probability for one in drawn}
+    able = {
+        chance[one.offer.instance_type + one.offer.region + one.offer.zone + one.offer.price_kind]
+        for one in every_configuration(job, columns, SETTINGS)
+        if allowed(one, job)
+    }
+    assert (ladder.chance == 0.0) == (able == {0.0})
+    assert all(step.chance > 0.0 for step in ladder.steps)
+    if ladder.cheapest is not None:
+        assert planned.least_cost == ladder.cheapest.choice.cost.expected < planned.cost.expected
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -82,35 +103,53 @@ def near_its_deadline(seed: int) -> tuple[TrainingJob, Columns, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", [71, 136, 222])
-def test_verification_replays_the_order_that_is_expected_to_cost_least(seed: int) -> None:
-    """Where the cheapest machines are unlikely and time is short, others come first; the plan stays the cheapest."""
+def test_verification_replays_a_ladder_that_begins_with_other_machines_than_the_cheapest(seed: int) -> None:
+    """Where the cheapest machines are unlikely and time is short, others come first; the certificate has both claims."""
     job, columns, answered = near_its_deadline(seed)
-    ladder = answered["plan"]["capacity_ladder"]
-    order = ladder["best_order"]
-    assert float(order["expected_cost_usd"]) < float(ladder["expected_cost_usd"])
+    shown = answered["plan"]
+    ladder, cheapest = shown["capacity_ladder"], shown["capacity_ladder"]["cheapest_if_obtained"]
+    assert float(cheapest["cost_usd"]) < float(shown["cost_usd"]["expected"])
+    assert shown["certificate"]["objective_usd"] == cheapest["cost_usd"]
+    assert shown["certificate"]["ladder"]["objective_usd"] == ladder["expected_cost_usd"]
     assert names(checked(answered, job, columns)) == set()
-    at = ("capacity_ladder", "best_order")
-    for forged in ("0.100000", ladder["expected_cost_usd"]):
-        wrong = checked(tampered(answered, (*at, "expected_cost_usd"), forged), job, columns).wrong
-        assert any("best_order.expected_cost_usd" in one.figure for one in wrong)
-    backwards = tampered(answered, (*at, "choices"), order["choices"][::-1])
-    assert len(order["choices"]) == 1 or names(checked(backwards, job, columns))
+    for path, forged in (
+        (("capacity_ladder", "cheapest_if_obtained", "cost_usd"), shown["cost_usd"]["expected"]),
+        (("capacity_ladder", "cheapest_if_obtained", "chance"), 0.99),
+        (("certificate", "ladder", "bound_usd"), "999999.000000"),
+        (("certificate", "objective_usd"), shown["cost_usd"]["expected"]),
+        (("certificate", "ladder", "objective_usd"), "0.100000"),
+    ):
+        assert ".".join(path) in names(checked(tampered(answered, path, forged), job, columns))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_looser_deadline_never_makes_the_best_order_dearer(seed: int) -> None:
-    """The law of tightening of the expected cost, where both ladders end with a choice that is all but certain."""
+def test_a_plan_that_begins_with_the_wrong_choice_is_found() -> None:
+    """The cheapest comes first in this ladder; with a dearer one first and all figures of that right, the order is wrong."""
+    job, columns, planned = plain()
+    right = answer_of(job, columns)
+    assert "cheapest_if_obtained" not in right["plan"]["capacity_ladder"]
+    nothing = answer(planned.phases[0].choice.offer, planned.phases[0].choice.nodes, 0.0)
+    other = answer_of(job, columns, capacity=CapacityAnswers(answers=(nothing,)))
+    assert other["plan"]["capacity_ladder"]["cheapest_if_obtained"]["chance"] == 0.0
+    assert names(checked(other, job, columns)) == set()
+    del other["plan"]["live_capacity"]
+    assert "certificate.ladder.objective_usd" in names(checked(other, job, columns))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_tighter_deadline_never_lowers_what_a_ladder_is_expected_to_cost(seed: int) -> None:
+    """The law of tightening: first the certainty of the last choice counts, up to 0.9, then the expected cost."""
     draw = random.Random(5000 + seed)
     columns, job = random_columns(draw, types=2, offers=14), job_of(draw)
     hours = min((one.hours_at_confidence for one in every_configuration(job, columns, SETTINGS)), default=1.0)
-    least: list[float] = []
+    live = random_answers(draw, columns) if seed % 2 else None
+    outcomes: list[tuple[float, float]] = []
     for deadline in (hours + draw.uniform(0.0, 0.7), hours + draw.uniform(0.7, 2.0), None):
-        answered = ladder_of(replace(job, deadline_hours=deadline), columns)
-        if answered is None or not answered[1].steps or answered[1].steps[-1].chance < 0.9:
-            continue
-        ladder = answered[1]
-        least.append(ladder.value if ladder.best_order is None else ladder.best_order.value)
-    assert all(tight >= loose * (1 - 1e-6) for tight, loose in pairwise(least))
+        answered = ladder_of(replace(job, deadline_hours=deadline), columns, capacity=live)
+        if answered is not None and answered[1].steps:
+            ladder = answered[1]
+            outcomes.append((-min(ladder.steps[-1].chance, 0.9), ladder.value))
+    for tight, loose in pairwise(outcomes):
+        assert loose[0] < tight[0] - 1e-9 or (tight[1] >= loose[1] * (1 - 1e-6) and loose[0] <= tight[0] + 1e-9)
 
 
 def plain(seed: int = 21) -> tuple[TrainingJob, Columns, Planned]:
@@ -167,7 +206,8 @@ def test_machines_without_quota_or_of_a_later_day_have_no_chance(changes: dict[s
     choice = planned.phases[0].choice
     live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.95, **changes),))
     shown = answer_of(job, columns, capacity=live)
-    assert shown["plan"]["capacity_ladder"]["chance"] == 0.0
+    assert shown["plan"]["capacity_ladder"]["cheapest_if_obtained"]["chance"] == 0.0
+    assert shown["plan"]["capacity_ladder"]["chance"] > 0.0
     assert not checked(shown, job, columns).wrong
 
 
@@ -202,7 +242,7 @@ def test_a_looser_job_never_costs_more_with_the_same_answers(seed: int) -> None:
     )
     assert loose is not None or tight is None
     if tight is not None and loose is not None:
-        assert loose[0].cost.expected <= tight[0].cost.expected
+        assert loose[0].least_cost <= tight[0].least_cost
 
 
 def test_what_was_not_learned_is_in_the_plan_and_in_its_identity() -> None:

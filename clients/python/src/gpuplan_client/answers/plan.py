@@ -39,10 +39,22 @@ class Enumeration(TypedDict):
     left_out: str
 
 
+class LadderProof(TypedDict):
+    """The proof that the first choice and the order of the capacity ladder are expected to cost least."""
+
+    objective_usd: Usd
+    """What following the ladder is expected to cost."""
+    bound_usd: Usd
+    """No ladder of at most five choices whose last one is as certain and as cheap is expected to cost less, over all offers."""
+    gap: float
+    """(objective - bound) / objective."""
+
+
 class Certificate(TypedDict):
     """The proof: objective and lower bound, how many offers and configurations were compared, and what was rejected why."""
 
     objective_usd: Usd
+    """Of the cheapest plan given that its machines are obtained: the cost of the plan, or of `cheapest_if_obtained`."""
     bound_usd: Usd
     gap: float
     """(objective - bound) / objective; 0: proven cheapest."""
@@ -57,6 +69,8 @@ class Certificate(TypedDict):
     solver: str
     over: NotRequired[list[str]]
     """What the proof ranges over."""
+    ladder: NotRequired[LadderProof]
+    """For jobs for the least cost with a next choice; absent from plans of older releases."""
 
 
 class CheaperStep(TypedDict):

@@ -258,7 +258,7 @@ class NextChoice(Configuration):
 
 
 class BestOrder(TypedDict):
-    """The choices in the order that is expected to cost least, if the plan's own machines need not come first."""
+    """Single configurations in an order that is expected to cost less than the ladder of a plan that changes machines."""
 
     choices: list[NextChoice]
     """`after_minutes` counts from when the first of these is asked for."""
@@ -287,8 +287,10 @@ class CapacityLadder(TypedDict):
     """Probability that every choice is refused in its first try."""
     covers: str
     """What is proven of the ladder, and what the plan's certificate covers."""
+    cheapest_if_obtained: NotRequired[NextChoice]
+    """The configuration of least cost given that it is obtained, as if it were tried first; its cost is the objective of the\n    certificate. Absent where the plan itself is that."""
     best_order: NotRequired[BestOrder]
-    """Absent where no order is expected to cost less than the ladder; for jobs for the least cost."""
+    """Only beside plans that change machines, for jobs for the least cost; absent where no order is expected to cost less."""
     last_choice_by: NotRequired[Moment]
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it\n    later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""
     chance_source: NotRequired[ChanceSource]
