@@ -31,7 +31,7 @@ TAKEN = (
         "that no other pair of interruptible machines and standby is cheaper, that a fallback is the best one, and that a "
         "plan without a fallback has none"
     ),
-    "that no other capacity ladder with the same first and last choice is better: chances and expected cost are replayed",
+    "that no capacity ladder of other choices than those named is better: chances, order and expected cost are replayed",
     (
         "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
         f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "

@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from gpuplan.api.cli.sections import print_sections
-from gpuplan.api.presentation.optimality_phrases import best, why_nothing, within
+from gpuplan.api.presentation.optimality_phrases import best, best_of, why_nothing, within
 from gpuplan.api.presentation.plan import render_answer
 from gpuplan.api.presentation.procurement import render_decision
 from gpuplan.api.presentation.replan import _title
 from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.slack.plan_message import plan_message
-from gpuplan.planner.model.plan import Certificate, PlannedAnswer
+from gpuplan.planner.model.plan import Certificate, Plan, PlannedAnswer
 from gpuplan.planner.model.procurement import ProcurementPlan
 from gpuplan.planner.procurement.procurement_answer import typed_answer
 from gpuplan.planner.procurement.procurement_decision import decide
@@ -66,6 +66,16 @@ def test_the_head_of_an_answer_claims_what_its_certificate_proves(
     typed = answer_of(Certificate, certificate)
     assert best(typed) == head
     assert why_nothing(typed) == why
+
+
+@pytest.mark.parametrize(
+    ("gap", "head"), [(0.0, "Least expected cost"), (0.122, "Within 13.9 % of the least expected cost")]
+)
+def test_a_plan_that_begins_with_dearer_machines_is_not_called_the_cheapest(gap: float, head: str) -> None:
+    ladder = {"cheapest_if_obtained": {"instance_type": "p5.48xlarge"}}
+    plan = {"certificate": {"gap": 0.0, "ladder": {"gap": gap}}, "capacity_ladder": ladder}
+    assert best_of(answer_of(Plan, plan)) == head
+    assert best_of(answer_of(Plan, plan | {"capacity_ladder": {}})) == "Cheapest"
 
 
 def test_a_gap_is_told_as_a_part_of_the_least_and_rounded_up() -> None:

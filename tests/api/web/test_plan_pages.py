@@ -266,7 +266,7 @@ def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, p
         f">{planned_view(answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for "
         in page
     )
-    assert '<h1 id="answer-title">Cheapest for ' in page
+    answer["plan"]["capacity_ladder"].pop("cheapest_if_obtained", None)
     answer["plan"]["certificate"] |= {"gap": 0.122}
     shown = planned_view(
         answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since="none"
