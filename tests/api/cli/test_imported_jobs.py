@@ -70,7 +70,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
 
 def test_words_state_a_job_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "llama-3-8b", "tokens=3B", "by=14d"]) == 0
-    assert "Cheapest for llama-3-8b" in capsys.readouterr().out
+    assert " for llama-3-8b, from " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
