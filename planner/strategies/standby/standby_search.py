@@ -42,6 +42,7 @@ _ALIKE = (
     "work_hours",
     "log_sigma",
     "rate",
+    "wait_hours",
     "checkpoint_hours",
     "step_hours",
     "minimum_hours",

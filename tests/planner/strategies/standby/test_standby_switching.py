@@ -1,7 +1,7 @@
 """Spot under a net: the exact run against a simulation, moments against the exact run, the search against brute force."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -230,6 +230,12 @@ def test_pairs_that_only_estimates_rule_out_are_counted_and_bounded(monkeypatch:
     assert search.left_open > 0
     assert search.left_open_usd < search.best.run.usd
     assert least.min() >= search.left_open_usd
+
+
+def test_a_run_is_put_aside_as_dearer_only_beside_one_alike_in_every_figure_that_is_no_price() -> None:
+    compared = (*standby_search._DEARER, *standby_search._ALIKE)
+    assert sorted(compared) == sorted({field.name for field in fields(Pairs)} - {"spot", "standby"})
+    assert all("usd" in name for name in standby_search._DEARER)
 
 
 def test_nothing_is_found_where_nothing_is_cheaper_than_what_there_is() -> None:
