@@ -1,9 +1,10 @@
 """Quotas as the lines of a settings file, with what was not learned as comments."""
 
 import json
-from typing import Any
 
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.api.schemas.quota_answers import QuotasAnswer
+from gpuplan.planner.model.wire import wire
 
 #: What the lines of a provider do not say.
 NOTES = {
@@ -16,19 +17,19 @@ NOTES = {
 }
 
 
-def quota_lines(answer: dict[str, Any]) -> str:
+def quota_lines(answer: QuotasAnswer) -> str:
     """A settings file: when the quotas were read, what was not learned, and the list."""
-    providers = dict.fromkeys(row["provider"] for row in answer["quotas"])
+    providers = dict.fromkeys(row.provider for row in answer.quotas)
     lines = [
-        f"# What the account may use at once, as its cloud stated at {answer['meta']['read_at']}; running machines count too.",
+        f"# What the account may use at once, as its cloud stated at {wire(answer.meta.read_at)}; running machines count too.",
         *(NOTES[provider] for provider in providers),
         *(
-            f"# {row['provider']} {row['region']}: as read at {row['read_at']}; gpuplan quotas --fresh reads again"
-            for row in answer["meta"]["reused"]
+            f"# {row.provider} {row.region}: as read at {wire(row.read_at)}; gpuplan quotas --fresh reads again"
+            for row in answer.meta.reused
         ),
-        *(f"# not learned: {row['provider']} {row['region']}: {row['reason']}" for row in answer["not_learned"]),
+        *(f"# not learned: {row.provider} {row.region}: {row.reason}" for row in answer.not_learned),
         "quotas:",
         # JSON is YAML, and quotes every text.
-        *(f"  - {json.dumps(quota)}" for quota in answer["quotas"]),
+        *(f"  - {json.dumps(wire(quota))}" for quota in answer.quotas),
     ]
     return "".join(f"{plain(line)}\n" for line in lines)

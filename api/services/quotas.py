@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Protocol
 
 from gpuplan.api.schemas.quota import MOST_QUOTAS
-from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.api.schemas.quota_answers import QuotasAnswer, QuotasMeta, ReusedReading, StatedQuota
+from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.model.capacity_answers import NotLearned
 from gpuplan.catalog.model.quota_facts import QuotaFact, QuotasRead
 from gpuplan.catalog.model.regions import Region
@@ -16,7 +16,6 @@ from gpuplan.catalog.model.regions import regions as known_regions
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
 from gpuplan.catalog.store.stored_quotas import QuotaReading
-from gpuplan.planner.model.wire import wire
 from gpuplan.providers.cloud_endpoints import Sources
 
 #: Regions read concurrently.
@@ -45,12 +44,10 @@ class QuotaService:
         """Read with the credentials of `context`'s environment."""
         self._context = context
 
-    def read(self, regions: Sequence[str], *, fresh: bool = False, now: datetime | None = None) -> Document:
+    def read(self, regions: Sequence[str], *, fresh: bool = False, now: datetime | None = None) -> QuotasAnswer:
         """The quotas of regions of three clouds, each as read within `REUSED_FOR`, or now; with `fresh` all are read now.
 
-        `{"outcome": "read", "quotas": [...], "not_learned": [...], "meta": {"read_at": ..., "reused": [...]}}`: `quotas` is
-        as the settings file states it, `read_at` is the oldest reading, and `reused` has those of the store. Raises
-        `UnusableInput` for other regions, or if there are more quotas than a settings file may have, and
+        Raises `UnusableInput` for other regions, or if there are more quotas than a settings file may have, and
         `ProviderFailure` if none was read.
         """
         places = _places(regions)
@@ -69,18 +66,17 @@ class QuotaService:
         if len(facts) > MOST_QUOTAS:
             message = f"{len(places)} regions have {len(facts)} quotas; name fewer: settings take {MOST_QUOTAS} at most"
             raise UnusableInput.at("region", message=message)
-        reused = [reading for reading in readings if reading.read_at < at]
-        return {
-            "outcome": "read",
-            "quotas": [_stated(fact, read_at) for fact, read_at in facts.items()],
-            "not_learned": [wire(row) for row in missing],
-            "meta": {
-                "read_at": wire(min(reading.read_at for reading in readings)),
-                "reused": [
-                    {"provider": row.provider, "region": row.region, "read_at": wire(row.read_at)} for row in reused
-                ],
-            },
-        }
+        reused = tuple(
+            ReusedReading(provider=reading.provider, region=reading.region, read_at=reading.read_at)
+            for reading in readings
+            if reading.read_at < at
+        )
+        return QuotasAnswer(
+            outcome="read",
+            quotas=tuple(_stated(fact, read_at) for fact, read_at in facts.items()),
+            not_learned=tuple(missing),
+            meta=QuotasMeta(read_at=min(reading.read_at for reading in readings), reused=reused),
+        )
 
     def _reading(self, provider: str, region: str, *, sources: Sources, fresh: bool, now: datetime) -> QuotaReading:
         """The quotas of one region, of the store or of the cloud; a failure is what was not learned, and is not stored."""
@@ -106,11 +102,18 @@ class QuotaService:
         return QuotaReading(account=account, provider=provider, region=region, read_at=now, quotas=nothing)
 
 
-def _stated(fact: QuotaFact, read_at: datetime) -> Document:
+def _stated(fact: QuotaFact, read_at: datetime) -> StatedQuota:
     """A quota as the settings file states it."""
-    return {name: value for name, value in asdict(fact).items() if value not in ("", None)} | {
-        "read_on": read_at.date().isoformat()
-    }
+    return StatedQuota(
+        provider=fact.provider,
+        region=fact.region or None,
+        family=fact.family,
+        price_kind=fact.price_kind or None,
+        code=fact.code,
+        vcpus=fact.vcpus,
+        accelerators=fact.accelerators,
+        read_on=read_at.date().isoformat(),
+    )
 
 
 def _places(regions: Sequence[str]) -> list[tuple[str, str]]:

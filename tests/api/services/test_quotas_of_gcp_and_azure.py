@@ -17,6 +17,7 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.candidates.quota_limits import binding, names_type
 from gpuplan.planner.explain.quota_notes import quota_assumption
 from gpuplan.planner.model.quota import Quota
+from gpuplan.planner.model.wire import wire
 from gpuplan.providers.azure.quotas import plain_code
 from gpuplan.providers.gcp import quotas as gcp_quotas
 from gpuplan.providers.gcp.api_calls import Patience
@@ -151,15 +152,15 @@ def test_a_reading_is_reused_for_an_hour_by_the_same_project_with_its_time(
         return open_services(Environment(database_url=f"sqlite:///{tmp_path / 'store.db'}")).quotas
 
     read_at = datetime(2026, 11, 27, 23, 30, tzinfo=UTC)
-    first = service().read((CENTRAL,), now=read_at)
+    first = wire(service().read((CENTRAL,), now=read_at))
     gcp.regions[CENTRAL]["NVIDIA_L4_GPUS"] = 99.0
     asked = len(gcp.requests)
-    again = service().read((CENTRAL,), now=read_at + timedelta(minutes=45))
+    again = wire(service().read((CENTRAL,), now=read_at + timedelta(minutes=45)))
     assert (again["quotas"], len(gcp.requests)) == (first["quotas"], asked)
     assert again["meta"]["reused"] == [{"provider": "gcp", "region": CENTRAL, "read_at": "2026-11-27T23:30:00Z"}]
     assert {row["read_on"] for row in again["quotas"]} == {"2026-11-27"}
     for options in ({"fresh": True, "now": read_at}, {"now": read_at + timedelta(minutes=61)}):
-        answer = service().read((CENTRAL,), **options)
+        answer = wire(service().read((CENTRAL,), **options))
         assert [row["accelerators"] for row in answer["quotas"] if row["code"] == "NVIDIA_L4_GPUS"] == [99]
         assert answer["meta"]["reused"] == []
     asked = len(gcp.requests)
