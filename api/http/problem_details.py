@@ -10,10 +10,11 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from gpuplan.api.http.allowed_methods import methods_at
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.api.schemas.problem import FieldProblem, Problem
 from gpuplan.catalog.runtime.errors import Fault, StoreFailure, UnusableInput
 from gpuplan.catalog.store.ownership import NotOwned
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.planner.model.wire import wire
 
 PROBLEM_JSON = "application/problem+json"
 #: A locked or restarting database is usually available within seconds; earlier retries only add load.
@@ -46,19 +47,18 @@ class Refused(Exception):
 
 def problem(refused: Refused, request_id: str = "") -> Response:
     """The problem response of an error; `errors` holds `{pointer, detail}` per field, with pointers as in RFC 6901."""
-    content: JsonObject = {
-        "type": "about:blank",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "detail": refused.detail,
-    }
-    if refused.faults:
-        content["errors"] = [
-            {"pointer": fault.pointer, "in": refused.within, "detail": fault.message} for fault in refused.faults
-        ]
-    if request_id:
-        content["request_id"] = request_id
-    body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    content = Problem(
+        type="about:blank",
+        title=HTTPStatus(refused.status).phrase,
+        status=refused.status,
+        detail=refused.detail,
+        request_id=request_id or None,
+        errors=tuple(
+            FieldProblem(pointer=fault.pointer, in_=refused.within, detail=fault.message) for fault in refused.faults
+        )
+        or None,
+    )
+    body = json.dumps(wire(content), ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status_code=refused.status, headers=refused.headers, media_type=PROBLEM_JSON)
 
 

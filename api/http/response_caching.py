@@ -31,7 +31,7 @@ def json_answer(answer: object, *, status: int = 200, headers: Mapping[str, str]
 
 def json_with_etag(request: Request, answer: object, *, headers: Mapping[str, str] | None = None) -> Response:
     """A small answer whose ETag is the hash of its bytes, or 304 if the client has it."""
-    body = to_json(answer)
+    body = to_json(wire(answer))
     etag = etag_of(body)
     unchanged = not_modified(request, etag)
     return unchanged or Response(body, media_type=JSON, headers=caching_headers(etag) | dict(headers or {}))

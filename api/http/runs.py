@@ -15,8 +15,8 @@ from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.jobs.thread_pool import RunPool
+from gpuplan.api.schemas.run import Run
 from gpuplan.api.services.background_runs import Cancellation
-from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.store.stored_runs import LIVE
 
 router = APIRouter()
@@ -59,8 +59,8 @@ async def wait_for(pool: RunPool, run_id: str, seconds: float, *, stopping: Call
 def run(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """`status` is queued, running, done, failed or cancelled; the last three are final. Refreshes are runs too."""
     heartbeat = pool.heartbeat(run_id)
-    document = gpuplan.runs.one(run_id, progress=heartbeat.progress if heartbeat else None)
-    return json_with_etag(request, document, headers=_again(document))
+    answer = gpuplan.runs.one(run_id, progress=heartbeat.progress if heartbeat else None)
+    return json_with_etag(request, answer, headers=_again(answer))
 
 
 @router.delete(
@@ -74,12 +74,12 @@ def cancel_run(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     ended does not change.
     """
     try:
-        document = gpuplan.runs.cancel(run_id)
+        answer = gpuplan.runs.cancel(run_id)
     except Cancellation as error:
         raise Refused(409, error.faults[0].message) from error
     pool.cancel(run_id)
-    return json_answer(document, headers=_again(document))
+    return json_answer(answer, headers=_again(answer))
 
 
-def _again(document: Document) -> dict[str, str]:
-    return {"Retry-After": str(POLL_SECONDS)} if document["status"] in LIVE else {}
+def _again(answer: Run) -> dict[str, str]:
+    return {"Retry-After": str(POLL_SECONDS)} if answer.status in LIVE else {}

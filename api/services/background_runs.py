@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 
 from gpuplan.api.jobs.recorded_refresh import refreshed
 from gpuplan.api.jobs.run_document import shown
+from gpuplan.api.schemas.run import Run
 from gpuplan.api.security.authorization import record, viewer
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_runs import LIVE, Run
+from gpuplan.catalog.store.stored_runs import LIVE
+from gpuplan.catalog.store.stored_runs import Run as StoredRun
 
 #: What the answer of a kind of run is called, where that is not the kind's own name.
 _NOUNS = {"buy": "decision"}
@@ -25,7 +27,7 @@ class RunService:
         """Read runs in the store of `context`."""
         self._context = context
 
-    def stored(self, run_id: str) -> Run:
+    def stored(self, run_id: str) -> StoredRun:
         """The run in its present state. The report of a refresh, if there is one, decides how it ended.
 
         Raises `NotStored` if the requester may read no such run.
@@ -37,7 +39,7 @@ class RunService:
             return self._refreshed(run_id, error)
         return self._refreshed(run_id, run) if run.kind == "refresh" and run.status == "failed" else run
 
-    def _refreshed(self, run_id: str, otherwise: Run | NotStored) -> Run:
+    def _refreshed(self, run_id: str, otherwise: StoredRun | NotStored) -> StoredRun:
         try:
             return refreshed(self._context.store.refresh(run_id))
         except NotStored:
@@ -45,8 +47,8 @@ class RunService:
                 raise otherwise from None
             return otherwise
 
-    def one(self, run_id: str, *, progress: Document | None = None) -> Document:
-        """The run as JSON, with its answer once there is one. `progress`, if given, is newer than the stored one."""
+    def one(self, run_id: str, *, progress: Document | None = None) -> Run:
+        """The run, with its answer once there is one. `progress`, if given, is newer than the stored one."""
         return shown(self.stored(run_id), progress)
 
     def answer(self, run_id: str, kind: str) -> Document:
@@ -64,7 +66,7 @@ class RunService:
             raise NotStored.at(kind, message=f"{run_id} {what}; /v1/runs/{run_id} says more")
         return run.answer
 
-    def cancel(self, run_id: str) -> Document:
+    def cancel(self, run_id: str) -> Run:
         """Request that a run ends, and return it. A run that has already ended does not change.
 
         Raises `Cancellation` for a refresh, `NotOwned` for a run of another owner.

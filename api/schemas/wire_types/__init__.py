@@ -12,10 +12,10 @@ from gpuplan.api.schemas.costs_answer import Costs, PlanInCosts, TeamBudget
 from gpuplan.api.schemas.import_answer import ImportAnswer
 from gpuplan.api.schemas.prices import PriceRow as Price
 from gpuplan.api.schemas.prices import Prices, SnapshotDiff
+from gpuplan.api.schemas.problem import Problem
 from gpuplan.api.schemas.refresh_answers import Refresh, Refreshes
+from gpuplan.api.schemas.run import Run
 from gpuplan.api.schemas.watch_answers import Watch, Watches
-from gpuplan.api.schemas.wire_types.problem import Problem
-from gpuplan.api.schemas.wire_types.run import Run
 from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.explanation import WhyAnswer

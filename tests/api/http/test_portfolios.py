@@ -21,6 +21,7 @@ from gpuplan.api.jobs.thread_pool import Pool
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.stored_runs import SILENCE, Run
+from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 from tests.patience import until
 
@@ -126,7 +127,7 @@ def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpupla
         assert answer.json()["status"] in {"queued", "running"}
         path = answer.headers["location"]
     # The end of the service has let the run keep the best that it found.
-    run_answer = gpuplan.runs.one(path.rsplit("/", 1)[1])
+    run_answer = wire(gpuplan.runs.one(path.rsplit("/", 1)[1]))
     assert (run_answer["status"], run_answer["error"]) == ("cancelled", {"detail": "the service was stopped"})
 
 

@@ -91,7 +91,7 @@ def test_what_a_refresh_makes_and_says_of_a_watch_is_its_owners(nights: Nights, 
     with acting_as(ann):
         assert gpuplan.plans.saved(notification["plan_id"]).outcome == "planned"
         assert wire(gpuplan.refreshes.report(answer["id"]))["watches"]["told"] == [notification]
-        assert gpuplan.runs.one(answer["id"])["status"] == "done"
+        assert gpuplan.runs.one(answer["id"]).status == "done"
 
 
 def test_watches_that_cannot_be_read_are_a_warning_of_the_refresh_that_is_stored_all_the_same(

@@ -74,7 +74,7 @@ def test_a_dump_that_is_restored_goes_on_where_it_was(
     queue_a_run(restored, "after")
     restored.store.access.record(record("plan", "after", datetime.now(UTC)))
     work_off(restored)
-    assert [restored.runs.one(name)["answer"] for name in ("before", "after")] == [{"of": "before"}, {"of": "after"}]
+    assert [restored.runs.one(name).answer for name in ("before", "after")] == [{"of": "before"}, {"of": "after"}]
     numbers = [entry.number for entry in restored.store.access.audit()]
     assert numbers == sorted(set(numbers), reverse=True)
     restored.store.close()

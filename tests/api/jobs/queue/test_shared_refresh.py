@@ -55,7 +55,7 @@ def test_it_writes_what_one_process_writes(open_gpuplan: Opens) -> None:
         provider["provider"]: provider["rows"] for provider in expected["providers"]
     }
     assert report["watches"]["checked"] == 0
-    assert (parts_left(shared), shared.runs.one(begun["id"])["status"]) == (0, "done")
+    assert (parts_left(shared), shared.runs.one(begun["id"]).status) == (0, "done")
     assert tasks(shared) == ["gpuplan.refresh.write"]  # would have ended it when time is up: nobody has to be at it now
     assert queue_depth(shared.store)["refreshes"] == {"todo": 0, "doing": 0, "failed": 0}
 
@@ -205,7 +205,7 @@ def test_a_write_that_the_store_refuses_leaves_the_snapshot_and_is_done_later(
         broken.setattr(Store, "record_refresh", _full)
         work_off(gpuplan)
     assert gpuplan.store.current_snapshot_id() == before
-    assert (gpuplan.runs.one(run_id)["status"], parts_left(gpuplan)) == ("running", 1 + len(REGIONS))
+    assert (gpuplan.runs.one(run_id).status, parts_left(gpuplan)) == ("running", 1 + len(REGIONS))
     gpuplan.refreshes.shared.write(run_id)
     assert wire(gpuplan.refreshes.report(run_id))["outcome"] == "whole"
 

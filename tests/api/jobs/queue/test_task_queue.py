@@ -57,7 +57,7 @@ def test_runs_are_done_by_a_worker_and_whoever_waits_for_them_is_told(gpuplan: S
     work_off(gpuplan)
     waiting.result(10)
     assert done == ["a", "b"]
-    assert [gpuplan.runs.one(name)["answer"] for name in "ab"] == [{"of": "a"}, {"of": "b"}]
+    assert [gpuplan.runs.one(name).answer for name in "ab"] == [{"of": "a"}, {"of": "b"}]
     assert (pool.ended("a"), pool.heartbeat("a")) == (None, None)
     assert queue_depth(gpuplan.store)["runs"] == {"todo": 0, "doing": 0, "failed": 0}
     pool.stop()
@@ -68,7 +68,7 @@ def test_a_run_that_is_cancelled_while_it_waits_never_begins(gpuplan: Services, 
     pool.start(gpuplan.store.runs, a_run("a"))
     pool.cancel("a")
     work_off(gpuplan)
-    assert (gpuplan.runs.one("a")["status"], done) == ("cancelled", [])
+    assert (gpuplan.runs.one("a").status, done) == ("cancelled", [])
 
 
 def test_more_than_may_wait_are_refused_and_leave_nothing(gpuplan: Services) -> None:
@@ -87,7 +87,7 @@ def test_a_service_that_stops_keeps_nobody_waiting(gpuplan: Services) -> None:
     pool.stop()
     assert waiting is not None
     waiting.result(5)
-    assert gpuplan.runs.one("a")["status"] == "queued"
+    assert gpuplan.runs.one("a").status == "queued"
 
 
 def test_a_run_whose_task_is_gone_gets_a_new_one_once(gpuplan: Services, done: list[str]) -> None:
@@ -107,8 +107,9 @@ def test_a_run_that_its_workers_do_not_survive_is_given_up(gpuplan: Services, do
         gpuplan.store.runs.take("a", datetime.now(UTC))
     work_off(gpuplan)
     run = gpuplan.runs.one("a")
-    assert (run["status"], done) == ("failed", [])
-    assert "its worker died 5 times" in run["error"]["detail"]
+    assert (run.status, done) == ("failed", [])
+    assert run.error is not None
+    assert "its worker died 5 times" in run.error.detail
 
 
 def test_a_run_that_fails_in_the_store_is_tried_again(
@@ -121,9 +122,9 @@ def test_a_run_that_fails_in_the_store_is_tried_again(
     with monkeypatch.context() as broken:
         broken.setattr(type(gpuplan.store.runs), "end", full)
         work_off(gpuplan)
-    assert (gpuplan.runs.one("a")["status"], tasks(gpuplan)) == ("running", ["gpuplan.run"])
+    assert (gpuplan.runs.one("a").status, tasks(gpuplan)) == ("running", ["gpuplan.run"])
     assert execute_queued(gpuplan, "a", interrupted=lambda: False)
-    assert (gpuplan.runs.one("a")["status"], done) == ("done", ["a", "a"])
+    assert (gpuplan.runs.one("a").status, done) == ("done", ["a", "a"])
 
 
 def test_a_run_is_put_back_when_its_process_ends(gpuplan: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +138,7 @@ def test_a_run_is_put_back_when_its_process_ends(gpuplan: Services, monkeypatch:
     monkeypatch.setitem(KINDS, "slow", slow)
     QueuedPool(gpuplan.store).start(gpuplan.store.runs, a_run("a", "slow"))
     assert not execute_queued(gpuplan, "a", interrupted=ends.is_set)
-    assert gpuplan.runs.one("a")["status"] == "queued"
+    assert gpuplan.runs.one("a").status == "queued"
 
 
 def test_a_task_is_put_in_only_with_what_is_written_beside_it(gpuplan: Services) -> None:

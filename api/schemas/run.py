@@ -1,24 +1,29 @@
 """Work that outlives its request."""
 
-from typing import Literal, NotRequired, TypedDict
+from dataclasses import dataclass, field
+from typing import Literal
 
-from gpuplan.api.schemas.json_types import Moment
-from gpuplan.api.schemas.wire_types.problem import FieldProblem
+from gpuplan.api.schemas.problem import FieldProblem
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.shared import MAY_BE_ABSENT, Moment
+
+type RunKind = Literal["portfolio", "refresh", "buy"]
 
 
-class RunError(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunError:
     """Why a run failed."""
 
     detail: str
-    errors: NotRequired[list[FieldProblem]]
+    errors: tuple[FieldProblem, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
-class Run(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
     """How far a run is, and what came of it."""
 
     id: str
-    kind: Literal["portfolio", "refresh", "buy"]
+    kind: RunKind
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     """done, failed and cancelled stay; a cancelled one keeps the best that it found."""
     created_at: Moment
