@@ -101,10 +101,11 @@ def least_by_loops(
     live: CapacityAnswers = NOTHING_ASKED,
     *,
     any_first: bool = False,
+    begins_on: tuple[object, ...] | None = None,
 ) -> float | None:
     """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice.
 
-    With `any_first` they may begin anywhere, but end as those do.
+    With `any_first` they may begin anywhere, or only in the pool `begins_on`, but end as those do.
     """
     feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
     offers = list(dict.fromkeys(priced.offer.key for priced in feasible))
@@ -137,6 +138,8 @@ def least_by_loops(
             for between in permutations(middle, size):
                 order = (*begins, *between, last)
                 if len({items[i][2] for i in order}) < len(order):
+                    continue
+                if begins_on is not None and _pool(feasible[order[0]]) != begins_on:
                     continue
                 if any(items[i][1] < at for at, i in enumerate(order, 1)):
                     continue
@@ -202,9 +205,10 @@ def test_a_plan_begins_with_the_first_of_the_best_of_every_offer_and_order(seed:
     assert least is not None
     assert ladder.value * 1e6 == pytest.approx(least, rel=2e-6, abs=2.0)
     assert ladder.bound <= ladder.value
-    begun = least_by_loops(job, columns, _pool_of(planned.phases[0].choice.offer), any_first=False)
-    # Its last choice may be what the loops leave out, or may not come second any more.
-    assert begun is None or begun >= least - 2.0
+    pool, first = cheapest_pool(planned, ladder), _pool_of(planned.phases[0].choice.offer)
+    assert least_by_loops(job, columns, pool, any_first=True, begins_on=first) == pytest.approx(
+        least, rel=2e-6, abs=2.0
+    )
     assert planned.proof.certificate.objective_usd == pytest.approx(planned.least_cost / 1e6, abs=1e-6)
     assert planned.cost.expected >= planned.least_cost
 
