@@ -42,6 +42,16 @@ _THIN = """() => document.querySelectorAll("tbody, ul, dl, select, datalist, svg
   }
 })"""
 
+#: How far what was drawn has moved since without the reader's doing (CLS).
+_SHIFT = """() => new Promise(done => {
+  const observer = new PerformanceObserver(list => done(
+    list.getEntries().filter(e => !e.hadRecentInput).reduce((sum, e) => sum + e.value, 0)));
+  observer.observe({type: "layout-shift", buffered: true});
+  setTimeout(done, 50, 0);
+})"""
+#: Resolves once what follows from an interaction has been drawn.
+_DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+
 
 @dataclass
 class Visit:
@@ -101,6 +111,30 @@ class Visit:
         """By how many pixels the page is wider than its window."""
         pixels: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return pixels
+
+    def shift(self) -> float:
+        """How far the page has moved by itself since it was loaded."""
+        moved: float = self.page.evaluate(_SHIFT)
+        return moved
+
+    def milliseconds_of_use(self) -> float:
+        """What opening the first closed part of the page and tabbing on takes of its thread, whatever else runs."""
+        thread = self.page.context.new_cdp_session(self.page)
+        thread.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+        def spent() -> float:
+            metrics = thread.send("Performance.getMetrics")["metrics"]
+            return next(1000 * float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
+
+        before = spent()
+        closed = self.page.locator("main details:not([open]) > summary:visible")
+        if closed.count():
+            closed.first.click()
+        self.page.keyboard.press("Tab")
+        self.page.evaluate(_DRAWN)
+        passed = spent() - before
+        self.page.evaluate("document.activeElement.blur()")
+        return passed
 
     def foreign(self) -> list[str]:
         """Requests that left the host."""

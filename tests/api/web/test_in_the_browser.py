@@ -267,6 +267,8 @@ def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
     assert sum(sizes) <= MOST_BYTES
     assert reader.complaints == []
     assert reader.page.evaluate(_LOST) == []
+    assert reader.shift() < 0.05
+    assert reader.milliseconds_of_use() < 100
     reader.page.set_viewport_size({"width": 320, "height": 640})
     assert reader.overflow() <= 0
     assert reader.page.evaluate(_CUT_OFF) == []
