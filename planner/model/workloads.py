@@ -131,6 +131,8 @@ class Preset:
         float | None,
         JobField(_COUNT, f"{_BATCH}, for known models", label="or in samples", example="2048", group="training"),
     ] = None
+    #: Whether the amount is what other machines did in measured hours.
+    amount_is_measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,13 +51,14 @@ class Chips:
 
     `rates` are dense FLOP/s and `reach` the share of them that training reaches, both indexed by (`PRECISIONS`,
     accelerator) and nan where a chip lacks the precision. `attention` is the share of the training rate that attention
-    reaches. `wide` is the index of the precision of attention and logits where the rest runs at 8 bits or less;
+    reaches, `portable_attention` the share of that which kernels reach that were not written for its generation. `wide` is the index of the precision of attention and logits where the rest runs at 8 bits or less;
     `preferred` that of the precision that `auto` selects, -1 for none.
     """
 
     rates: Floats
     reach: Floats
     attention: Floats
+    portable_attention: Floats
     wide: Ints
     preferred: Ints
     memory_bytes_per_second: Floats
@@ -98,6 +99,7 @@ def _computed(table: tuple[Accelerator, ...]) -> Chips:
         rates=rates,
         reach=reach,
         attention=np.array([value("attention_share", *places(chip)) for chip in table]),
+        portable_attention=np.array([value("portable_attention", *places(chip)) for chip in table]),
         wide=np.maximum(preferred, 0),
         preferred=preferred,
         memory_bytes_per_second=np.array([chip.memory_gbs * 1e9 for chip in table]),

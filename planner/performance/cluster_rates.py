@@ -10,9 +10,13 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS, Chips, chips_of
 from gpuplan.planner.performance.estimator_request import REASONS, Floats, Ints, Machines
 from gpuplan.planner.performance.fitted_constants import value
+from gpuplan.planner.workload.training_methods import software_of
 
 GIB = float(1 << 30)
 AUTO = "auto"
+
+#: Software whose attention is FlashAttention-2 on every chip, as PyTorch has it; the other classes use a generation's own kernel.
+PORTABLE_ATTENTION = frozenset(("eager",))
 
 _REASON = {reason: code for code, reason in enumerate(REASONS)}
 DOES_NOT_TRAIN = _REASON["does not train"]
@@ -68,6 +72,9 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
     narrow = known >= PRECISIONS.index("fp8")
     wide = np.where(narrow, chips.wide[chip], known)
     wide_rate = chips.rates[wide, chip] * chips.reach[wide, chip] * machines.fraction
+    attention = chips.attention[chip]
+    if software_of(training) in PORTABLE_ATTENTION:
+        attention = attention * chips.portable_attention[chip]
     gpus = machines.devices * machines.nodes
     capacity_gib = machines.device_memory_mib / 1024 - chips.driver_gib[chip] * machines.fraction
     return Clusters(
@@ -77,7 +84,7 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         peak=np.nan_to_num(peak, nan=1.0),
         linear_rate=np.nan_to_num(peak * chips.reach[known, chip], nan=1.0),
         wide_rate=np.nan_to_num(wide_rate, nan=1.0),
-        attention_rate=np.nan_to_num(wide_rate * chips.attention[chip], nan=1.0),
+        attention_rate=np.nan_to_num(wide_rate * attention, nan=1.0),
         memory_rate=chips.memory_bytes_per_second[chip] * machines.fraction,
         peer_rate=_peer_gbs(machines, chips) * (1e9 * value("peer_link_share")),
         fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * value("fabric_share")),

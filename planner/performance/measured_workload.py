@@ -57,7 +57,9 @@ def equivalent_of(measured: Measured, training: Training) -> Equivalent:
         training = replace(training, method="lora")
     machines = _machines(chip, count, measured.nodes)
     row = find_preset(model)
-    sized = Preset(model=row.name, tokens=_TOKENS) if row.unit == "tokens" else Preset(model=row.name, samples=_SAMPLES)
+    # A model that stands for a class has other ratios than the run's own.
+    sized = Preset(model=row.name, amount_is_measured=measured.like not in MEASURED_CLASSES)
+    sized = replace(sized, tokens=_TOKENS) if row.unit == "tokens" else replace(sized, samples=_SAMPLES)
     work = work_of(sized, training)
     _check_speed(measured, work, chip, count, hours)
     amount = _units_per_second(work, training, machines)[0] * hours * 3600

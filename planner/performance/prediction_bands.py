@@ -3,6 +3,10 @@
 hours x exp(-+1.2816 sigma) contains 80 % of runs. Per class of work, sigma is the 80th percentile of
 |ln residual| / 1.2816 over measured runs whose source was left out of the fit (`python -m tools.fitting.fit`). Classes
 with too few runs get a wider band than related classes.
+
+Work whose amount was measured on other machines follows by the ratio of two predictions. The band of such a ratio is fitted to
+pairs of runs of the same work on different machines (`tools/fitting/run_pairs.py`): what they have in common cancels out, but
+both runs vary.
 """
 
 import numpy as np
@@ -17,7 +21,8 @@ Z80 = 1.2816
 
 def log_sigma(work: Work, unmeasured: Floats) -> Floats:
     """Sigma per machine row; `unmeasured` is 1 where no run of the chip's generation was measured, else 0."""
-    return np.sqrt(sigma_of(work.task) ** 2 + work.modelled_sigma**2 + unmeasured * value("band_sigma_unmeasured") ** 2)
+    sigma = value("ratio_sigma", work.task) if work.amount_is_measured else sigma_of(work.task)
+    return np.sqrt(sigma**2 + work.modelled_sigma**2 + unmeasured * value("band_sigma_unmeasured") ** 2)
 
 
 def sigma_of(task: str) -> float:

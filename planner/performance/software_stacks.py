@@ -16,6 +16,8 @@ _DRAG = {"fused": 0.0, "compiled": 0.5, "eager": 1.0, "plain": 1.0}
 UNSPLIT_BYTES = {"fused": 0.0, "compiled": 0.0, "eager": 0.0, "plain": 80.0}
 #: Stacks that send a token once to each node that holds one of its experts, and copy it there (DeepSeek 2024, DeepEP).
 _ONCE_PER_NODE = frozenset(("fused",))
+#: Stacks that compile forward, recomputation and backward together, so that dead code of recomputation goes.
+_DROPS_UNREAD = frozenset(("compiled",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,8 @@ class Stack:
 
     Most of the cost of `eager` and `plain` software is memory traffic, which `vector_bytes_per_unit` counts; the shares
     hold the rest. `kernels_per_layer` is per block and micro-batch, `drag` the share of `counted_drag` that applies.
-    `unsplit_bytes` per hidden element of a block are moved on every rank of a tensor-parallel group.
+    `unsplit_bytes` per hidden element of a block are moved on every rank of a tensor-parallel group. `drops_unread` says that
+    recomputation leaves out what no gradient reads.
     """
 
     matmul: float
@@ -34,6 +37,7 @@ class Stack:
     drag: float
     unsplit_bytes: float
     once_per_node: bool
+    drops_unread: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,7 @@ def stack_of(training: Training) -> Stack:
         drag=_DRAG[name],
         unsplit_bytes=UNSPLIT_BYTES[name],
         once_per_node=name in _ONCE_PER_NODE,
+        drops_unread=name in _DROPS_UNREAD,
     )
 
 

@@ -50,7 +50,7 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     forward = FORWARD.get(training.method, FORWARD_FROZEN)
     units = at.local * work.units_per_sample / (at.tensor * at.context)
     units_on_stage = units * at.share
-    recomputed, scored = 1.0 + forward * at.full, at.some
+    recomputed, scored = 1.0 + (forward * _recomputed_share(work, stack)) * at.full, at.some
     if work.selective_recomputed_share:
         recomputed = recomputed + forward * work.selective_recomputed_share * (at.some - at.full)
         scored = at.full
@@ -92,6 +92,18 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     return Compute(matmul=matmul, attention=attention, memory_bound=memory)
 
 
+def _recomputed_share(work: Work, stack: software_stacks.Stack) -> float:
+    """Share of a block's matmuls that full recomputation runs again: a compiler drops the last, whose output no gradient reads.
+
+    Outputs of experts are read by the gradient of their weights in the sum.
+    """
+    shape = work.shape
+    if shape is None or not stack.drops_unread:
+        return 1.0
+    last = 6.0 * (shape.layers - shape.moe_layers) * shape.hidden_size * shape.ffn_size
+    return 1.0 - last * (_positions(work) / work.units_per_sample) / work.linear_flops_per_unit
+
+
 def _format_cost(training: Training) -> float:
     """Memory traffic of convolutional networks in the stated memory format over that of runs whose format is unknown."""
     ratio = value("channels_first_traffic")
@@ -106,8 +118,13 @@ def _positions(work: Work) -> float:
 
 
 def _unpacking_bytes(work: Work, at: Gathered) -> Floats:
-    """Bytes that unpacking 4-bit weights to 16 bit moves per step: they are unpacked for each pass of each micro-batch."""
+    """Bytes that unpacking 4-bit weights to 16 bit moves per step: they are unpacked for each pass of each micro-batch.
+
+    Embeddings and head stay at 16 bit, as in memory.
+    """
     quantised = work.parameters - work.trainable_parameters - work.embedding_parameters
+    if work.shape is not None:
+        quantised = quantised - work.shape.vocabulary_size * work.shape.hidden_size
     return at.micro_batches * at.share * (value("dequantise_bytes") * quantised) / at.tensor
 
 

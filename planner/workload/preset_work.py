@@ -75,7 +75,12 @@ def preset_work(preset: Preset, training: Training) -> Work:
         amount = replace(amount, assumptions=(*amount.assumptions, _DECODED_ON_HOST))
     if row.architecture in _NETWORKS:
         work = work_of_blocks(row.name, row.task, _network(row.name, image, length), amount, training)
-        return replace(work, decode_seconds_per_sample=decoding, batch_is_default=batch_is_default)
+        return replace(
+            work,
+            decode_seconds_per_sample=decoding,
+            batch_is_default=batch_is_default,
+            amount_is_measured=preset.amount_is_measured,
+        )
     model, particulars = _transformer(row.name, image, length)
     check_positions(model, particulars, row.name)
     positions = model.sequence_length / per_sample
@@ -91,7 +96,13 @@ def preset_work(preset: Preset, training: Training) -> Work:
         assumptions=amount.assumptions,
     )
     sigma = max(work.modelled_sigma, _SIGMA_LATENT if particulars.routed_size else 0.0)
-    return replace(work, decode_seconds_per_sample=decoding, batch_is_default=batch_is_default, modelled_sigma=sigma)
+    return replace(
+        work,
+        decode_seconds_per_sample=decoding,
+        batch_is_default=batch_is_default,
+        amount_is_measured=preset.amount_is_measured,
+        modelled_sigma=sigma,
+    )
 
 
 def _decode_seconds(row: PresetRow, image_size: int, training: Training) -> float:

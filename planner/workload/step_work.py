@@ -86,7 +86,8 @@ class Work:
     * `selective_recomputed_share` of the linear FLOPs of the forward pass runs again under selective checkpointing, and
       attention does not (0: attention alone does).
     * `offloaded_bytes_per_sample` are the bytes at 16 bit of checkpoints that go to host memory and back (0: none do).
-    * `batch_is_default` says that the user stated no batch.
+    * `batch_is_default` says that the user stated no batch, `amount_is_measured` that the amount of training is what other
+      machines did in measured hours, so that what the two have in common cancels out.
     * `assumptions` are sentences for the user.
     """
 
@@ -124,6 +125,7 @@ class Work:
     selective_recomputed_share: float = 0.0
     modelled_sigma: float = 0.0
     batch_is_default: bool = False
+    amount_is_measured: bool = False
     assumptions: tuple[str, ...] = ()
 
     @property

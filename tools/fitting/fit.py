@@ -18,8 +18,9 @@ from gpuplan.planner.performance.estimator_request import Floats
 from gpuplan.planner.performance.fitted_constants import FITTED, Key, table, trying
 from gpuplan.planner.performance.prediction_bands import Z80
 from tools.fitting.held_out_residuals import without_source
-from tools.fitting.least_squares_fit import fit, identified_by, linearised, priors
+from tools.fitting.least_squares_fit import comparisons, fit, identified_by, linearised, offset_by_others, priors
 from tools.fitting.measured_runs import Run, runs
+from tools.fitting.run_pairs import pairs_of
 from tools.fitting.stacked_runs import Sample, sample_of
 
 CALIBRATION = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration"
@@ -27,7 +28,9 @@ CONSTANTS, COVERAGE = CALIBRATION / "constants.csv", CALIBRATION / "coverage.csv
 ROUNDS = 4
 #: Runs of a class below which its band stays as set, and runs of known work below which they do not tell its level.
 ENOUGH_RUNS = 20
-SIGMA = "band_sigma"
+SIGMA, RATIO = "band_sigma", "ratio_sigma"
+#: Runs with partners below which a class keeps the band of a ratio as set.
+ENOUGH_PAIRED = 9
 
 
 def fitted() -> tuple[Sample, dict[Key, float]]:
@@ -46,23 +49,32 @@ def _sampled(runs: list[Run], values: Mapping[Key, float]) -> Sample:
 
 
 def sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
-    """Per class: the sigma whose 80 % band holds 80 % of the runs that were left out, and how many they are.
+    """Per class: the sigma whose 80 % band holds 80 % of the runs of known work that were left out, and how many they are.
 
-    Ratios between runs of one unknown work say nothing of its level, so where most runs of a class are ratios, the spread is
-    added that its matmul rate had before any run. A class with few runs of any kind stays as set.
+    Ratios between runs of one unknown work say nothing of its level, so where a class has few others, the spread is
+    added to that of ratios that its matmul rate had before any run. A class with few runs of any kind stays as set.
     """
     task = np.array([run.work.task for run in sample.runs])
     absolute = np.array([run.row["scored"] == "absolute" for run in sample.runs])
     known, by_task = ~np.isnan(left), {}
     for name in np.unique(task[known]):
-        of_task = known & (task == name)
-        if np.count_nonzero(of_task) < ENOUGH_RUNS:
+        of_task, added = known & (task == name), 0.0
+        if np.count_nonzero(of_task & absolute) >= ENOUGH_RUNS:
+            of_task &= absolute
+        elif np.count_nonzero(of_task) >= ENOUGH_RUNS:
+            added = table()["class_matmul", str(name)].spread or 0.0
+        else:
             continue
-        sigma = float(np.quantile(np.abs(left[of_task]), 0.8)) / Z80
-        if np.count_nonzero(of_task & absolute) < ENOUGH_RUNS:
-            sigma = math.hypot(sigma, table()["class_matmul", str(name)].spread or 0.0)
+        sigma = math.hypot(float(np.quantile(np.abs(left[of_task]), 0.8)) / Z80, added)
         by_task[SIGMA, str(name)] = sigma, int(np.count_nonzero(of_task))
     return by_task
+
+
+def ratio_sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
+    """Per class: the sigma whose 80 % band holds 80 % of the ratios between two runs, and how many runs have a partner."""
+    pairs = pairs_of(sample, left)
+    by_task = {str(name): pairs.of(str(name)) for name in np.unique(pairs.task)}
+    return {(RATIO, name): (of.sigma(), of.runs) for name, of in by_task.items() if of.runs >= ENOUGH_PAIRED}
 
 
 def write(values: Mapping[Key, float], counts: Mapping[Key, int]) -> None:
@@ -95,7 +107,8 @@ def main() -> None:
     rounded = {key: float(f"{value:.4g}") for key, value in values.items()}
     counts = identified_by(linearised(sample, rounded))
     with trying(rounded):
-        bands = sigmas(sample, without_source(sample, rounded))
+        left = without_source(sample, rounded)
+        bands = sigmas(sample, offset_by_others(left, comparisons(sample))) | ratio_sigmas(sample, left)
     write(rounded | {key: sigma for key, (sigma, _) in bands.items()}, counts | {k: n for k, (_, n) in bands.items()})
     print(f"{len(sample.runs)} runs\n{'constant':54}{'prior':>10}{'before':>10}{'now':>10}{'runs':>6}")
     for key, now in rounded.items():

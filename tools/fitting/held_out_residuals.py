@@ -4,7 +4,7 @@ import numpy as np
 
 from gpuplan.planner.performance.estimator_request import Floats
 from gpuplan.planner.performance.fitted_constants import Key, value
-from tools.fitting.least_squares_fit import fitted_keys, groups, linearised, scored, solved
+from tools.fitting.least_squares_fit import fitted_keys, groups, linearised, solved, under
 from tools.fitting.stacked_runs import Sample
 
 
@@ -14,9 +14,9 @@ def current() -> dict[Key, float]:
 
 
 def without_source(sample: Sample, now: dict[Key, float]) -> Floats:
-    """Each source predicted by the constants that the others give."""
+    """Each source predicted by the constants that the others give; runs in unknown units have an unknown offset."""
     left, group, linear = np.full(len(sample.runs), np.nan), groups(sample), linearised(sample, now)
     for name in np.unique(group):
         out = group == name
-        left[out] = scored(sample, solved(sample, linear, ~out))[out]
+        left[out] = under(sample, solved(sample, linear, ~out))[out]
     return left

@@ -169,10 +169,15 @@ def scored(sample: Sample, values: Mapping[Key, float]) -> Floats:
 
     nan where a run has nothing to be compared with.
     """
+    return offset_by_others(under(sample, values), comparisons(sample))
+
+
+def under(sample: Sample, values: Mapping[Key, float]) -> Floats:
+    """Residuals under `values`; of runs in unknown units they have an unknown offset."""
     with trying(values):
         left = residuals(sample)
     accelerator_constants.forget()
-    return offset_by_others(left, comparisons(sample))
+    return left
 
 
 def offset_by_others(values: Floats, within: NDArray[np.int64]) -> Floats:

@@ -17,6 +17,7 @@ from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, one_configuration
 from gpuplan.planner.performance.goodput import modelled_goodput
 from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
+from tools.fitting import maxtext_runs
 from tools.fitting.run_work import TEXT_TASKS, work_of_row
 
 FACTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "facts"
@@ -77,6 +78,8 @@ def _run(row: dict[str, str]) -> Run | None:
         # Its table names the machine; its configuration files name how many of the devices the run used.
         gpus = _LITGPT_DEVICES.get(row["id"], 1)
         row = row | _litgpt_configured(row, gpus)
+    if row["group"] == "maxtext":
+        row = maxtext_runs.configured(row, gpus)
     training = training_of(row)
     try:
         work = work_of_row(row, training, gpus)
@@ -139,9 +142,21 @@ def _rate(row: dict[str, str], work: Work, gpus: int) -> float:
         return epochs * _ALPACA_SAMPLES * float(row["seq_len"]) / (60 * value * gpus)
     if unit.startswith("tflops"):
         over = _HARDWARE_OVER_MODEL if "hardware" in unit else 1.0
-        return value * 1e12 / over / model_flops_per_unit(work)
+        return (
+            value
+            * 1e12
+            / over
+            / (_whole_attention_flops(work) if row["group"] == "maxtext" else model_flops_per_unit(work))
+        )
     per_sample = row["scored"] == "absolute" and work.unit == "tokens" and unit != "tok/s"
     return value / gpus * (work.units_per_sample if per_sample else 1.0)
+
+
+def _whole_attention_flops(work: Work) -> float:
+    """FLOPs per token as MaxText counted them until 2025: attention without the causal half."""
+    if work.shape is None:
+        return work.flops_per_unit
+    return model_flops_per_unit(replace(work, shape=replace(work.shape, causal=False)))
 
 
 #: LitGPT computes the loss in chunks of 16-bit logits; llm-foundry's default is flash-attn's kernel, which reads them.

@@ -8,6 +8,7 @@ from gpuplan.planner.workload import presets, work_of
 from gpuplan.planner.workload.block_totals import Amount, work_of_blocks
 from gpuplan.planner.workload.published_totals import whole
 from gpuplan.planner.workload.step_work import Work
+from tools.fitting import maxtext_runs
 
 #: Names in the facts that are neither a preset's name nor follow from the columns.
 _PRESETS = {
@@ -79,6 +80,9 @@ def work_of_row(row: dict[str, str], training: Training, gpus: int) -> Work | No
         return _published(row)
     if row.get("gmacs"):
         return _network_of_totals(row, training, gpus)
+    scripted = maxtext_runs.model_of(row, float(row.get("global_batch") or 0))
+    if scripted is not None:
+        return work_of(scripted, training)
     name = re.sub(r" \(q?lora\)", "", row["model"].lower())
     sequence = int(row["seq_len"]) if row["seq_len"] else None
     batch = float(row.get("global_batch") or 0) or float(row["micro_batch"] or 0) * gpus

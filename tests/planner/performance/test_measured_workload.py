@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpuplan.api.schemas.estimate_request import parse_estimate_request
@@ -10,6 +11,8 @@ from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.workloads import MEASURED_CLASSES
 from gpuplan.planner.performance.configuration_on_request import On
+from gpuplan.planner.performance.fitted_constants import value
+from gpuplan.planner.performance.prediction_bands import log_sigma, sigma_of
 from gpuplan.planner.performance.single_configuration import estimate_on
 from gpuplan.planner.workload import work_of
 
@@ -82,3 +85,15 @@ def test_a_run_that_does_not_fit_by_the_memory_model_says_so() -> None:
 
     assert "does not fit on 1 x T4" in notes("1 x T4")
     assert "does not fit" not in notes("64 x H100-80GB-SXM")
+
+
+def test_the_band_of_a_measured_run_is_that_of_ratios_where_its_model_is_named() -> None:
+    measured = {"kind": "measured", "on": "8 x V100-32GB", "hours": 20}
+    sigma = {
+        like: float(log_sigma(work_of(job.workload, job.training), np.zeros(1))[0])
+        for like in ("dlrm", "recommender", "resnet-50")
+        for job in [parse_job({"workload": measured | {"like": like}}, now=NOW)]
+    }
+    assert sigma["dlrm"] == value("ratio_sigma", "recommender") < sigma_of("recommender")
+    assert sigma["recommender"] == sigma_of("recommender")
+    assert sigma["resnet-50"] == value("ratio_sigma", "convolutional")

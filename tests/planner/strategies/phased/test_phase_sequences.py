@@ -88,7 +88,7 @@ def test_offers_beaten_by_one_column_of_a_set_may_stand_for_another_of_the_same_
     ]
     job = TrainingJob(
         name="in time in two phases only",
-        workload=Preset(model="llama-3-8b", tokens=301_500_000.0),
+        workload=Preset(model="llama-3-8b", tokens=295_000_000.0),
         start=START,
         deadline_hours=408.9,
         confidence=0.5,
