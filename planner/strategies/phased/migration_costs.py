@@ -51,11 +51,6 @@ def moves(columns: PhaseColumns, origins: Ints | None = None) -> Moves:
     return Moves(at=at, usd=usd, far_hours=gb / columns.settings.move_gbs / 3600.0)
 
 
-def in_one_place(columns: PhaseColumns) -> Moves:
-    """Free moves: as if all of these columns were in one region, where the data of the first phase serve the others too."""
-    return Moves(at=np.zeros(len(columns), np.int64), usd=np.zeros((1, 1)), far_hours=0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rates:
     """The `distinct` rates out of a place, and the index of the rate that applies `to` each place."""

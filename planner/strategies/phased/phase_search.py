@@ -17,9 +17,8 @@ and pairs of equal bounds in the order of the candidate table.
 Dominated offers: within a cell (same machine, price kind and provider) the dominated offer is no cheaper per hour, in
 storage, in data egress or in preemption. So in any plan the offer that dominates it costs no more at every share and
 takes no longer; only the move to or from its region may be dearer. Hence a plan on dominated offers costs at least as
-much as the same plan on screened offers without its move. A pair on which no plan without its move is cheaper than the
-best (`phase_sequences`) needs no second check. `dominated_offer_recheck` checks the other pairs again, with the dominated
-offers in their place.
+much as the same plan on screened offers without its move. `dominated_offer_recheck` checks the pairs again whose bound
+without their move lies below the best, with the dominated offers in their place.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_bounds import fast, hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
 from gpuplan.planner.strategies.phased.phase_model import Lines
-from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups, too_dear_anywhere
+from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 
 Floats = NDArray[np.float64]
@@ -226,7 +225,6 @@ class _Search:
             left = (bounds < self.upper_usd) & that_move(columns, pairs)
             if not left.any():
                 continue
-            left[left] = ~too_dear_anywhere(self.candidates, columns, pairs[left], bounds[left], self._best_micros)
             some = np.flatnonzero(left)
             some = some[np.argsort(bounds[some], kind="stable")]
             for first in range(0, len(some), AGAIN_TOGETHER):

@@ -80,14 +80,11 @@ class _Ranges(NamedTuple):
         return np.stack((self.high, STEPS - self.low), axis=1)
 
 
-def best_shares(
-    columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float, *, any_will_do: bool = False
-) -> BestShares | None:
+def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> BestShares | None:
     """The cheapest plan within the deadline on any of the sequences, if one costs less than `most_micros`, else None.
 
-    With `any_will_do`, the first plan that costs less. Each sequence is two columns in order. Of plans that cost the same to
-    the micro-dollar the first one stays, of those priced together the fastest. Which one that is depends only on the job and
-    the prices.
+    Each sequence is two columns in order. Of plans that cost the same to the micro-dollar the first one stays, of those
+    priced together the fastest. Which one that is depends only on the job and the prices.
     """
     if not len(sequences):
         return None
@@ -106,7 +103,7 @@ def best_shares(
         # One of these ranges holds the best plan so far, so they cannot all be dropped unsplit.
         stack = _split(whole, into=_PARTS_OF_FEW)
     looked, unsaved = 0, 0.0
-    while stack and not (any_will_do and best is not None):
+    while stack:
         go_on()
         ranges = stack.pop()
         looked += len(ranges.which)

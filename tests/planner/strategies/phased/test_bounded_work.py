@@ -23,7 +23,6 @@ from tests.planner.small_catalogues import START
 from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.cases import found_for, rented_case
 from tests.planner.strategies.phased.test_migration_costs import rig
-from tests.planner.strategies.phased.test_phase_sequences import BETWEEN_REGIONS
 
 #: So many columns may be left to be paired, and so many pairs to be compared.
 FEW = 1_000
@@ -37,6 +36,13 @@ LARGE = TrainingJob(
     deadline_hours=61.0,
     confidence=0.5,
     constraints=Constraints(max_nodes=4096),
+)
+BETWEEN_REGIONS = TrainingJob(
+    name="between regions",
+    workload=Preset(model="llama-3-70b", tokens=1.6e10),
+    start=START,
+    deadline_hours=30.0,
+    constraints=Constraints(providers=("aws",), max_nodes=16),
 )
 JOBS = {
     "small beside the machines it may have": LARGE,
