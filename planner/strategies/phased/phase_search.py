@@ -52,8 +52,6 @@ Flags = NDArray[np.bool_]
 
 #: First pairs are made from so many columns of least Lagrangian cost, of the fast ones and of the others.
 _FIRST = 6
-#: Columns are filtered again if at most this part of them stayed, and more than these few.
-_MUCH, _FEW = 2 / 3, 32
 #: So many of these pairs are priced first, which takes no longer than one: one good plan is enough.
 _FIRST_PAIRS = 2
 #: Rounding to whole micro-dollars, per phase, in USD.
@@ -176,16 +174,12 @@ class _Search:
     def worthwhile(self) -> Ints:
         """The columns that some plan of two phases below the best so far may use."""
         upper = self.upper_usd
-        # The price at the deadline excludes most columns. The others filter what is left, again while they exclude many.
+        # The price at the deadline excludes most columns. The others filter what is left.
         columns = np.flatnonzero(worthwhile(self.every.linear_bounds, np.array([self.mu]), upper))
         prices = hour_prices(self.every.linear_bounds, self.mu, upper)
-        while len(columns):
-            left = self.every.linear_bounds.take(columns)
-            some = _by_migration_class(left, prices, upper)
-            much, columns = len(some) <= _MUCH * len(columns), columns[some]
-            if not much or len(columns) <= _FEW:
-                break
-        return columns
+        if not len(columns):
+            return columns
+        return columns[_by_migration_class(self.every.linear_bounds.take(columns), prices, upper)]
 
     def open_lines(self) -> Lines | None:
         """The linear bounds of every column in a pair whose bound lies below the best plan, each once."""
