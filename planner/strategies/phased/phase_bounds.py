@@ -12,7 +12,6 @@ small shares, where the first may be negative.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,6 @@ Flags = NDArray[np.bool_]
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
 #: Columns times prices that one call compares: arrays of this size stay in the processor's cache.
 _AT_ONCE = 65_536
-#: Multiples of the slope of the hull, one of which is used to list pairs.
-_AROUND_PAIRS = np.array([0.0, 0.125, 0.5, 1.0])
 #: Pairs bounded at once, unless one column has more: some tens of MB.
 _PAIRS_TOGETHER = 500_000
 #: The most edges of the hull that are followed: each lies below the one before, and most jobs have few.
@@ -220,60 +217,30 @@ def _pairs_below(columns: LinearUnderestimator, upper_usd: float) -> Shortlist:
 
 
 def _partners(columns: LinearUnderestimator, quick: Ints, upper_usd: float) -> Iterator[tuple[Ints, Ints]]:
-    """Each fast column with the partners of pairs that may cost less than `upper_usd` by one price of an hour, in batches.
+    """Each fast column with the partners of pairs that may cost less than `upper_usd` by the price of an hour, in batches.
 
     With phi and rho as in the module's docstring, a pair costs at least phi_i + phi_j + min(rho_i, rho_j) - mu D. So the
-    partners of i are the first in the order of phi_j, and the first in the order of phi_j + rho_j. Of a few prices, the one
-    with the fewest partners is used.
+    partners of i are the first in the order of phi_j, and the first in the order of phi_j + rho_j.
     """
-    price = hour_price(columns) or 0.0
-    ways = [_Ways.of(columns, quick, upper_usd, mu) for mu in np.unique(price * _AROUND_PAIRS).tolist()]
-    way = min(ways, key=lambda orders: int(orders.by_start.sum() + orders.by_whole.sum()))
-    count = way.by_start + way.by_whole
+    mu = hour_price(columns) or 0.0
+    start_usd, work_usd = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
+    most = upper_usd + (mu * columns.deadline_hours if mu else 0.0) - start_usd[quick]
+    # Rounding must not exclude what the bound itself allows.
+    most = most + 1e-9 * np.abs(most)
+    starts, wholes = np.argsort(start_usd, kind="stable"), np.argsort(start_usd + work_usd, kind="stable")
+    most_start_usd = most - work_usd[quick]
+    by_start = np.searchsorted(start_usd[starts], most_start_usd)
+    by_whole = np.searchsorted((start_usd + work_usd)[wholes], np.where(np.isinf(most), -np.inf, most))
+    count = by_start + by_whole
     offer_groups = np.cumsum(count) // _PAIRS_TOGETHER
     for mine in np.split(np.arange(len(quick)), np.flatnonzero(np.diff(offer_groups)) + 1):
         row = np.repeat(mine, count[mine])
         place = np.arange(len(row)) - np.repeat(np.cumsum(count[mine]) - count[mine], count[mine])
-        first = place < way.by_start[row]
-        other = np.where(
-            first, way.starts[np.where(first, place, 0)], way.wholes[np.where(first, 0, place - way.by_start[row])]
-        )
+        first = place < by_start[row]
+        other = np.where(first, starts[np.where(first, place, 0)], wholes[np.where(first, 0, place - by_start[row])])
         # A column that is first in both orders is listed once, and no column is its own partner.
-        is_new = (first | (way.start_usd[other] >= way.most_start_usd[row])) & (other != quick[row])
+        is_new = (first | (start_usd[other] >= most_start_usd[row])) & (other != quick[row])
         yield quick[row[is_new]], other[is_new]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Ways:
-    """Columns in two orders at a price of an hour, and how many of each order may partner each fast column.
-
-    The orders are by `start_usd` and by start plus all the work. Partners start for less than `most_start_usd`, or start and
-    do all the work for little.
-    """
-
-    start_usd: Floats
-    most_start_usd: Floats
-    starts: Ints
-    wholes: Ints
-    by_start: Ints
-    by_whole: Ints
-
-    @staticmethod
-    def of(columns: LinearUnderestimator, quick: Ints, upper_usd: float, mu: float) -> "_Ways":
-        start, work = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
-        most = upper_usd + (mu * columns.deadline_hours if mu else 0.0) - start[quick]
-        # Rounding must not exclude what the bound itself allows.
-        most = most + 1e-9 * np.abs(most)
-        starts, wholes = np.argsort(start, kind="stable"), np.argsort(start + work, kind="stable")
-        most_start = most - work[quick]
-        return _Ways(
-            start_usd=start,
-            most_start_usd=most_start,
-            starts=starts,
-            wholes=wholes,
-            by_start=np.searchsorted(start[starts], most_start),
-            by_whole=np.searchsorted((start + work)[wholes], np.where(np.isinf(most), -np.inf, most)),
-        )
 
 
 def distinct(pairs: Ints, columns: int) -> Ints:
