@@ -133,10 +133,6 @@ def number(part: Located, *keys: str, default: int = 0) -> int:
     return default
 
 
-#: Models in which `intermediate_size` is the width of one expert.
-_OWN_WIDTH = ("mixtral", "gpt_oss", "minimax", "llama4", "phimoe", "jetmoe", "granitemoe", "olmoe", "dbrx", "grok")
-
-
 def expert_layers(part: Located, kind: str, facts: TrainingFacts) -> None:
     """State widths of experts, shared experts and layers without experts."""
     experts, layers = facts.whole("experts"), facts.whole("layers")

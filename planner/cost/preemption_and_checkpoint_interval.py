@@ -60,26 +60,6 @@ def waiting_hours(paid_hours: Floats, rate: Floats, wait_hours: Floats) -> Float
         return np.where(rate * wait_hours > 0, rate * paid_hours * wait_hours, 0.0)
 
 
-def spread_hours(
-    paid_hours: Floats,
-    work_hours: Floats,
-    checkpoint_hours: Floats,
-    restart_hours: float,
-    rate: Floats,
-    *,
-    wait_hours: Floats,
-) -> Floats:
-    """Standard deviation of the wall hours due to preemption alone, in a zone whose mean wait is known.
-
-    Failures during the run are Poisson with mean rate x paid hours. Each costs R, a time uniform on [0, tau + d] and an
-    exponential wait, so the variance is rate x hours x E[loss^2] (compound Poisson).
-    """
-    interval = checkpoint_interval(work_hours, checkpoint_hours, np.maximum(rate, 1e-12))
-    with np.errstate(invalid="ignore"):
-        variance = rate * paid_hours * _loss_squared(interval + checkpoint_hours, restart_hours, wait_hours)
-        return np.where(rate > 0, np.sqrt(variance), 0.0)
-
-
 def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: Floats) -> Floats:
     """Mean square of the hours that one failure costs; `exposed_hours` go from one checkpoint to the end of the next."""
     squared = restart_hours**2 + restart_hours * exposed_hours + exposed_hours**2 / 3.0

@@ -86,11 +86,6 @@ class Finish:
         """The expected hours."""
         return float(self.hours @ self.mass)
 
-    @property
-    def standard_deviation(self) -> float:
-        """The standard deviation, in hours."""
-        return math.sqrt(max(float((self.hours - self.mean) ** 2 @ self.mass), 0.0))
-
     def probability_by(self, hours: float) -> float:
         """The probability that the run ends within `hours`."""
         return float(min(self.mass[: np.searchsorted(self.hours, hours + 1e-9, side="right")].sum(), 1.0))

@@ -75,11 +75,6 @@ class StandbySearch:
 NO_STANDBY = StandbySearch()
 
 
-def cheapest_standby_plan(candidates: Candidates, most_micros: float) -> StandbyPlan | None:
-    """The cheapest pair that costs less than `most_micros` and the budget, or None if there is none."""
-    return search_standby_plans(candidates, most_micros).best
-
-
 def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbySearch:
     """The cheapest pair that costs less than `most_micros` and the budget, and a bound on the pairs left open."""
     job, table = candidates.question.job, candidates.table

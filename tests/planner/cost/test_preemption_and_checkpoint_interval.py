@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_interval, expected_hours, spread_hours
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_interval, expected_hours, interrupted
 
 
 def simulated(work: float, checkpoint: float, restart: float, rate: float, draw: random.Random) -> float:
@@ -35,10 +35,10 @@ def test_the_expected_hours_and_their_spread_agree_with_a_simulation(work: float
     mean, sd = float(np.mean(runs)), float(np.std(runs))
     predicted = expected_hours(np.array([work]), np.array([checkpoint]), restart, np.array([rate]))
     assert mean == pytest.approx(float(predicted[0]), abs=4 * sd / math.sqrt(len(runs)) + 0.01 * mean)
-    noise = spread_hours(
-        predicted, np.array([work]), np.array([checkpoint]), restart, np.array([rate]), wait_hours=np.zeros(1)
-    )
-    assert float(noise[0]) == pytest.approx(sd, rel=0.25)
+    spread = interrupted(
+        np.array([work]), np.array([checkpoint]), restart, np.array([rate]), wait_hours=np.zeros(1)
+    ).log_variance
+    assert mean * math.sqrt(math.expm1(float(spread[0]))) == pytest.approx(sd, rel=0.25)
 
 
 def test_without_preemption_the_work_takes_its_own_time() -> None:

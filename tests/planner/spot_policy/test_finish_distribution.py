@@ -77,7 +77,7 @@ def test_the_mean_is_what_plans_are_costed_with() -> None:
 def test_without_preemption_the_end_is_certain() -> None:
     certain = finish(a_run(work=7.0, interval=2.0, rate=0.0))
     assert certain.mean == pytest.approx(7.0 + 4 * 0.03)
-    assert certain.standard_deviation == 0.0
+    assert len(certain.hours[certain.mass > 0]) == 1
 
 
 def test_more_nodes_end_later_at_every_probability() -> None:
@@ -88,7 +88,8 @@ def test_more_nodes_end_later_at_every_probability() -> None:
 
 def test_an_uncertain_estimate_widens_the_end_and_leaves_its_median() -> None:
     sure, unsure = finish(a_run()), finish(a_run(), log_sigma=0.2)
-    assert unsure.standard_deviation > 2 * sure.standard_deviation
+    narrow, wide = (run.quantile(0.9) - run.quantile(0.1) for run in (sure, unsure))
+    assert wide > 2 * narrow
     assert unsure.quantile(0.5) == pytest.approx(sure.quantile(0.5), rel=0.03)
 
 

@@ -26,7 +26,7 @@ from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan, cheapest_standby_plan, starts
+from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan, search_standby_plans, starts
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
@@ -165,7 +165,7 @@ def by_brute_force(job: TrainingJob, candidates: Candidates) -> float:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_pair_found_is_the_cheapest_of_all_pairs(seed: int) -> None:
     job, _, result = a_case(seed)
-    standby_plan, least = cheapest_standby_plan(result, float("inf")), by_brute_force(job, result)
+    standby_plan, least = search_standby_plans(result, float("inf")).best, by_brute_force(job, result)
     assert (standby_plan is None) == (least == float("inf"))
     if standby_plan is not None:
         # The interval of the pair that is found is then chosen exactly, which moments only come near.
@@ -248,7 +248,7 @@ def test_a_standby_is_refused_that_cannot_keep_the_confidence() -> None:
     for job, columns, outcome in some_plans():
         standby = outcome.phases[1]
         sure = replace(job, confidence=0.9999999)
-        again = cheapest_standby_plan(found_for(sure, columns), float("inf"))
+        again = search_standby_plans(found_for(sure, columns), float("inf")).best
         if again is not None:
             assert again.pair.run.in_time >= 0.9999999
             assert _standby_hours(again) < standby.hours_with_goodput or standby.log_sigma == 0
@@ -265,7 +265,7 @@ def test_nothing_stands_by_without_a_deadline_or_leave_to_move() -> None:
         replace(job, constraints=replace(job.constraints, max_phases=1)),
         replace(job, objective="time"),
     ):
-        assert cheapest_standby_plan(found_for(other, columns), float("inf")) is None
+        assert search_standby_plans(found_for(other, columns), float("inf")).best is None
 
 
 @pytest.mark.slow(reason="one long case")
@@ -294,7 +294,7 @@ def test_what_a_plan_with_a_standby_is_said_to_cost_is_budget_enough_for_it() ->
 def test_a_budget_below_every_pair_leaves_none() -> None:
     job, columns, outcome = some_plans()[0]
     tight = replace(job, budget_usd=outcome.cost.expected / 1e6 * 0.5)
-    standby_plan = cheapest_standby_plan(found_for(tight, columns), float("inf"))
+    standby_plan = search_standby_plans(found_for(tight, columns), float("inf")).best
     assert standby_plan is None or standby_plan.pair.run.usd <= outcome.cost.expected / 1e6 * 0.5
 
 
