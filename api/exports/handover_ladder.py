@@ -50,9 +50,11 @@ def last_choice(plan: JsonObject, first: Phase, at: Where) -> LastChoice | None:
     if ladder.get("last_choice_by") is None or not ladder.get("next_choices"):
         return None
     last = read_mapping(ladder["next_choices"][-1], (*where, "next_choices"))
-    setup = read_number(
-        read_mapping(plan.get("settings"), (*at, "settings")), "setup_hours", (*at, "settings"), low=0, high=1e4
-    )
+    within, begins = (*at, "phases", 0), read_mapping(plan["phases"][0], (*at, "phases", 0))
+    if begins.get("setup_hours") is None:
+        # Plans of older releases state the set-up in their settings alone.
+        within, begins = (*at, "settings"), read_mapping(plan.get("settings"), (*at, "settings"))
+    setup = read_number(begins, "setup_hours", within, low=0, high=1e4)
     return LastChoice(
         by=read_time(ladder, "last_choice_by", where),
         hours=read_number(last, "hours", (*where, "next_choices"), low=0.0, high=1e6),

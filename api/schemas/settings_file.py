@@ -167,7 +167,7 @@ class SettingsFile(Document):
     """
 
     goodput: Share | None = PlannerSettings().goodput
-    setup_hours: Hours = PlannerSettings().setup_hours
+    setup_hours: Hours | None = PlannerSettings().setup_hours
     restart_hours: Hours = PlannerSettings().restart_hours
     spot_wait_hours: Hours | None = PlannerSettings().spot_wait_hours
     node_loss_exponent: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)] = (

@@ -12,7 +12,9 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.preemption_waits import waits_of
+from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
+from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Configuration, Machines
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS
@@ -121,7 +123,7 @@ def _cheapest_on_demand(plan: Plan, columns: Columns) -> LadderChoice:
 def _work_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Expected hours of a choice without its set-up and without the preemptions and waits that the plan expects."""
     settings, phase = plan.settings, plan.phases[0]
-    hours = max(row.hours - float(settings["setup_hours"]), 1e-6)
+    hours = max(row.hours - _setup_hours(row, plan, columns), 1e-6)
     if not price_kinds()[row.price_kind].interruptible:
         return hours
     rate = _rate(row, plan, columns) * nodes_lost(row, settings)
@@ -161,6 +163,15 @@ def _wait_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     return float(waits_of(columns, type_, np.array([len(at)]), np.array([row.nodes]), plan.start.year)[0])
 
 
+def _setup_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
+    """Hours before the first step of a choice, as the plan's settings state or as the planner models them."""
+    stated, kind = plan.settings["setup_hours"], list(columns.kinds).index(row.price_kind)
+    at = np.flatnonzero(sold(columns, row) & (columns.kind_index == kind))[:1]
+    type_, kinds = columns.type_index[at].astype(np.intp), np.full(len(at), kind)
+    nodes = np.full(len(at), row.nodes)
+    return float(setup_hours_of(columns, type_, kinds, nodes, None if stated is None else float(stated))[0])
+
+
 def _terms(plan: Plan, choices: Sequence[LadderChoice], order: tuple[int, ...], refused: float) -> LadderTerms:
     """The run, in hours of the machines on demand, which are the last choice."""
     settings, phase, demand = plan.settings, plan.phases[0], choices[-1]
@@ -168,7 +179,7 @@ def _terms(plan: Plan, choices: Sequence[LadderChoice], order: tuple[int, ...], 
         work_hours=demand.work_hours,
         deadline_hours=float(plan.job["deadline"]),
         step_hours=DEFAULT_STEP_HOURS,
-        changeover_hours=max(float(settings["setup_hours"]), float(settings["restart_hours"])),
+        changeover_hours=max(setup_hours_of_phase(phase, plan.settings), float(settings["restart_hours"])),
         on_demand_usd_per_hour=demand.usd_per_hour,
         places=tuple(
             Place(name=str(i), usd_per_hour=choice.usd_per_hour, speed=demand.work_hours / choice.work_hours)

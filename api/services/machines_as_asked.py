@@ -10,6 +10,7 @@ from gpuplan.catalog.model.accelerators import accelerator_family
 from gpuplan.catalog.model.provider_names import MARKETPLACE, provider_kind
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.model.settings import PlannerSettings
 
 ON_DEMAND = "on_demand"
@@ -103,7 +104,10 @@ def _cheapest_by_card(columns: Columns, asked: Asked) -> dict[str, int]:
 def _cost(columns: Columns, offer: int, asked: Asked, hours: float | None, settings: PlannerSettings) -> CostAsAsked:
     provider, region = columns.regions[int(columns.region_index[offer])]
     price = float(columns.usd_per_hour[offer]) * asked.nodes
-    whole = None if hours is None else hours + settings.setup_hours
+    at = np.array([offer])
+    kind, type_ = columns.kind_index[at].astype(np.intp), columns.type_index[at].astype(np.intp)
+    setup_hours = float(setup_hours_of(columns, type_, kind, np.array([asked.nodes]), settings.setup_hours)[0])
+    whole = None if hours is None else hours + setup_hours
     return CostAsAsked(
         provider=provider,
         region=region,

@@ -12,6 +12,7 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
+from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Machines, Phase
 from gpuplan.planner.model.spot_policy import FinishAsPlanned
@@ -49,7 +50,7 @@ def run_of_plan(answer: PlanAnswer, columns: Columns) -> JsonObject:
         "name": job.get("name") or plan.id,
         "work": phase.hours_with_goodput,
         "deadline": float(job["deadline"]),
-        "changeover": max(float(settings["setup_hours"]), float(settings["restart_hours"])),
+        "changeover": max(setup_hours_of_phase(phase, plan.settings), float(settings["restart_hours"])),
         "nodes": nodes,
         "on_demand_usd_per_hour": demand * nodes,
         "places": [
@@ -80,7 +81,7 @@ def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase
         "name": job.get("name") or plan.id,
         "work": work,
         "deadline": float(job["deadline"]),
-        "changeover": max(float(settings["setup_hours"]) + way, float(settings["restart_hours"])),
+        "changeover": max(setup_hours_of_phase(standby, plan.settings) + way, float(settings["restart_hours"])),
         "nodes": nodes,
         "on_demand_usd_per_hour": float(standby.usd_per_node_hour) * standby.nodes,
         "places": [
@@ -118,7 +119,7 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> FinishAsPlanne
         )
     phase, settings, confidence = plan.phases[0], plan.settings, float(plan.job["confidence"])
     rate, deadline = preempted_per_hour(phase, settings), float(run["deadline"])
-    work, setup = float(run["work"]), float(settings["setup_hours"])
+    work, setup = float(run["work"]), setup_hours_of_phase(phase, plan.settings)
     spot = SpotRun(
         work_hours=work,
         interval_hours=min(phase.checkpoint_interval_hours or work, work),

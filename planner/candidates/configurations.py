@@ -202,12 +202,10 @@ def run_of(question: Question, table: Configurations, ready: Sequence[Estimated]
     return _one_run(parts)
 
 
-def before_work(run: Run, index: int, setup_hours: float) -> float:
+def before_work(run: Run, index: int) -> float:
     """Hours from the start until configuration `index` does its first step of work."""
-    takeover = run.takeover
-    if takeover is None:
-        return setup_hours
-    return float(takeover.delay_hours[index] + setup_hours - takeover.ready_hours[index])
+    setup_hours, takeover = float(run.setup_hours[index]), run.takeover
+    return setup_hours if takeover is None else setup_hours + float(takeover.delay_hours[index])
 
 
 def _later(table: Configurations, delay: Floats) -> Configurations:

@@ -20,6 +20,7 @@ from gpuplan.planner.candidates.node_counts import MachineCandidates
 from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened, host_gib, known_rates
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.preemption_waits import powers, waits_of
+from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.cost.cost_breakdown import RUN_ARRAYS, Run, TakeOver, billing_tables
 from gpuplan.planner.performance.host_memory import offloaded_gib
@@ -61,7 +62,7 @@ def runnable(market: Market, screened: Screened, rows: MachineCandidates, reason
 class Terms:
     """The properties of a job and the settings that decide its priced configurations, besides the hours of work.
 
-    `year` is that of the start. `spot_wait_hours` and `node_loss_exponent` are those of the settings.
+    `year` is that of the start. `setup_hours`, `spot_wait_hours` and `node_loss_exponent` are those of the settings.
     `checkpoint_hours` is the time of one node to write the whole checkpoint; `hosts_gib` the memory that all hosts need.
     """
 
@@ -69,6 +70,7 @@ class Terms:
     hosts_gib: float
     default_interruptions_per_hour: float
     node_loss_exponent: float
+    setup_hours: float | None
     spot_wait_hours: float | None
     year: int
 
@@ -81,6 +83,7 @@ class Terms:
             hosts_gib=offloaded_gib(question.work, question.job.training),
             default_interruptions_per_hour=question.settings.default_interruptions_per_hour,
             node_loss_exponent=question.settings.node_loss_exponent,
+            setup_hours=question.settings.setup_hours,
             spot_wait_hours=question.settings.spot_wait_hours,
             year=question.start.year,
         )
@@ -168,6 +171,7 @@ def _purchased(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -
     waits = waits_of(market.columns, type_, snapshot.zones.take(place), nodes, terms.year) if wait is None else wait
     return Run(
         nodes=nodes.astype(np.float64),
+        setup_hours=zeros if market.up else setup_hours_of(market.columns, type_, kind, nodes, terms.setup_hours),
         work_hours=zeros,
         beside_hours=zeros,
         log_sigma=zeros,
@@ -191,12 +195,8 @@ def _takeover(question: Question, market: Market, costs: RegionCosts, region: ND
     if origin is None or costs.fetch_usd is None or costs.delay_hours is None:
         return None
     if market.up:
-        ready = zeros + question.settings.setup_hours
-        return TakeOver(
-            ready_hours=ready, up_hours=zeros + market.up.hours, fetch_usd=zeros, lead_usd=zeros, delay_hours=zeros
-        )
+        return TakeOver(up_hours=zeros + market.up.hours, fetch_usd=zeros, lead_usd=zeros, delay_hours=zeros)
     return TakeOver(
-        ready_hours=zeros,
         up_hours=zeros,
         fetch_usd=costs.fetch_usd[region],
         lead_usd=zeros + origin.write_usd,

@@ -43,12 +43,10 @@ RISING_UP_TO = 3.1
 class TakeOver:
     """What a running job changes for its first machines from now; one element per configuration.
 
-    On the machines that run the job already, `ready_hours` of set-up are saved and `up_hours` have been billed so far;
-    both are 0 on other machines. On those, `fetch_usd` is the egress of the checkpoint, `lead_usd` the cost of the current
+    Machines that run the job already have been billed for `up_hours` so far, 0 on other machines. On those, `fetch_usd` is the egress of the checkpoint, `lead_usd` the cost of the current
     machines while they write it, and `delay_hours` the unpaid wall hours before the new machines can start.
     """
 
-    ready_hours: Floats
     up_hours: Floats
     fetch_usd: Floats
     lead_usd: Floats
@@ -61,7 +59,6 @@ class TakeOver:
     def take(self, which: NDArray[np.int64], first: NDArray[np.bool_]) -> "TakeOver":
         """The elements at these indices; costs and delay of the transfer apply only to phases that are `first` in a plan."""
         return TakeOver(
-            ready_hours=self.ready_hours[which],
             up_hours=self.up_hours[which],
             fetch_usd=np.where(first, self.fetch_usd[which], 0.0),
             lead_usd=np.where(first, self.lead_usd[which], 0.0),
@@ -73,13 +70,15 @@ class TakeOver:
 class Run:
     """The inputs of cost and time, one element per configuration.
 
-    `work_hours` is the estimated (median) training time at the stated goodput; `cluster_rate` counts preemptions per hour
-    of all nodes together, each followed by `wait_hours` without machines; `checkpoint_hours` is the time to write one checkpoint; `longest_hours` is the longest run that
-    the price kind allows (inf: any). `beside_hours` are paid in addition to set-up and work: the time of a phase to hand
-    over to the next. Money is in USD. `takeover` is None for a job that has not started.
+    `setup_hours` come before the first step, 0 on machines that run the job already. `work_hours` is the estimated
+    (median) training time at the stated goodput; `cluster_rate` counts preemptions per hour of all nodes together, each
+    followed by `wait_hours` without machines; `checkpoint_hours` is the time to write one checkpoint; `longest_hours` is the
+    longest run that the price kind allows (inf: any). `beside_hours` are paid in addition to set-up and work: the time of a
+    phase to hand over to the next. Money is in USD. `takeover` is None for a job that has not started.
     """
 
     nodes: Floats
+    setup_hours: Floats
     work_hours: Floats
     beside_hours: Floats
     log_sigma: Floats
@@ -104,11 +103,6 @@ class Run:
         """The configurations at these indices."""
         arrays = {name: getattr(self, name).take(which) for name in RUN_ARRAYS}
         return Run(**arrays, takeover=None if self.takeover is None else self.takeover.only(which))
-
-    def setup_hours(self, settings: PlannerSettings) -> Floats:
-        """Hours before the first step of work, per configuration."""
-        saved = 0.0 if self.takeover is None else self.takeover.ready_hours
-        return np.asarray(settings.setup_hours - saved + np.zeros(len(self)))
 
 
 #: The fields of a run that have one element per configuration.
@@ -216,9 +210,7 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
         run_hours[hit], waiting[hit] = ran.run_hours, ran.waiting_hours
         paid_sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.paid_log_variance)
         sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.log_variance)
-    fixed_hours = settings.setup_hours + run.beside_hours
-    if run.takeover is not None:
-        fixed_hours = fixed_hours - run.takeover.ready_hours
+    fixed_hours = run.setup_hours + run.beside_hours
     wall_hours, factor = run_hours + waiting, mean_factor(run.log_sigma)
     return _Clock(
         fixed_hours=fixed_hours,
@@ -366,12 +358,11 @@ def deadline_probability(
     breakdown: CostBreakdown,
     index: int,
     deadline_hours: float,
-    settings: PlannerSettings,
     *,
-    before_hours: float | None = None,
+    before_hours: float,
 ) -> float:
-    """Probability that configuration `index` finishes within the deadline; `before_hours`, if given, replace its set-up."""
-    room = deadline_hours - (settings.setup_hours if before_hours is None else before_hours)
+    """Probability that configuration `index`, which does its first step after `before_hours`, finishes within the deadline."""
+    room = deadline_hours - before_hours
     if room <= 0:
         return 0.0
     sigma = float(breakdown.sigma[index])

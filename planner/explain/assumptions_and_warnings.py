@@ -14,6 +14,7 @@ from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.payment_notes import bid_notice, payments_to_make
 from gpuplan.planner.explain.quota_notes import known_quota, quota_assumption
+from gpuplan.planner.explain.setup_notes import setup_assumption
 from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice
@@ -41,7 +42,8 @@ def assumptions(
         *_framework(job),
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
-        f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
+        (f"on {phase.choice.nodes} x {phase.choice.instance_type.name}, " if of_several else "")
+        + setup_assumption(phase, settings.setup_hours),
         quota_assumption(question.markets[0].quotas, question.start),
         _input_pipeline(phase.choice),
         f"{settings.checkpoints_kept} checkpoints are stored while the job runs",

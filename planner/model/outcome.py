@@ -117,6 +117,7 @@ class PhaseChoice:
     log_sigma: float
     interruptions_per_hour: float
     wait_hours: float | None
+    setup_hours: float
     checkpoint_interval_hours: float | None
     expected_preemptions: float
     carbon_kg: float | None

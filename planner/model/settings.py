@@ -71,7 +71,8 @@ class PlannerSettings:
 
     `goodput` is the share of wall time that trains (the rest is failures, checkpoints and evaluation); None models it
     from the number of accelerators (`gpuplan.planner.performance.goodput`). `setup_hours` is paid once per node before
-    the first step (boot, image, data). `restart_hours` is lost at each preemption in addition to the work since the
+    the first step (boot, image, start); None models it from the provider, the kind of machine and the number of nodes
+    (`gpuplan.planner.candidates.setup_hours`). `restart_hours` is lost at each preemption in addition to the work since the
     last checkpoint. `spot_wait_hours` is the unpaid wait for a replacement of a preempted machine; None takes the typical
     one of public traces for the accelerator's age, the zones of the region that sell it, and the nodes
     (`gpuplan.catalog.model.spot_waits`). n nodes are preempted n^`node_loss_exponent` times as often as one: 1 if
@@ -90,7 +91,7 @@ class PlannerSettings:
     """
 
     goodput: float | None = None
-    setup_hours: float = 0.25
+    setup_hours: float | None = None
     restart_hours: float = 0.25
     spot_wait_hours: float | None = None
     node_loss_exponent: float = 0.357

@@ -273,6 +273,8 @@ class Phase(Machines):
     """Which figures of the offer are modelled and not observed."""
     preemption_wait_hours: float | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Unpaid hours without machines after a preemption. Absent where there is none, and from plans of older releases."""
+    setup_hours: float | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Paid hours before the first step. Absent from plans of older releases, which state them in their settings."""
     learned: PhaseLearned | None = field(default=None, metadata=MAY_BE_ABSENT)
     """What past runs changed about the estimate."""
     run_limit: PhaseLimit | None = field(default=None, metadata=MAY_BE_ABSENT)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
+from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.performance.learned_corrections import SIGMA_MEMORY
 from gpuplan.planner.performance.past_runs import PastRun
@@ -61,7 +62,7 @@ class Expected:
 
 def expected_of(plan: Plan, work: Work) -> Expected:
     """The figures of a single-phase plan."""
-    phase, setup = plan.phases[0], float(plan.settings["setup_hours"])
+    phase, setup = plan.phases[0], setup_hours_of_phase(plan.phases[0], plan.settings)
     hours, p95 = plan.hours.median, plan.hours.p95
     learned, interval, sigma = phase.learned, phase.checkpoint_interval_hours, phase.log_sigma
     lost = 0.0 if interval is None else float(plan.settings["restart_hours"]) + interval / 2

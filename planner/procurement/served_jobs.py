@@ -124,11 +124,11 @@ def _on_owned_machines(
     table = every(candidates(question_of(free, market, forecast, settings)))
     table = table.take(in_time(table, forecast_job))
     names = {part.instance_type.name: (m, count) for m, count, part in flat}
-    type_index = market.snapshot.type_index[table.place]
+    type_index, setup_hours = market.snapshot.type_index[table.place], table.run().setup_hours
     for i, t in enumerate(type_index.tolist()):
         part = market.owned[t]
         m, count = names[part.instance_type.name]
-        setup = settings.setup_hours if part.windows else None
+        setup = float(setup_hours[i]) if part.windows else None
         _least_only(costs, m, _run_on(table.cost_breakdown, i, count * int(table.nodes[i]), machines[m], setup))
     return costs
 

@@ -12,6 +12,8 @@ count, and nodes that stay are billed while others are set up. The checkpoint is
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -23,6 +25,7 @@ from gpuplan.planner.candidates.job_requirements import BIT
 from gpuplan.planner.candidates.markets import Market, markets
 from gpuplan.planner.candidates.place_costs import copied
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.explain.assumptions_and_warnings import warnings
 from gpuplan.planner.model.current_placement import Origin
@@ -145,7 +148,7 @@ def _placement(
         work,
         predicted_rate=float(ready.estimates.units_per_second[row]),
         run_hours=float(table.cost_breakdown.run_hours[0] / table.cost_breakdown.mean_factor[0]),
-        setup_hours=settings.setup_hours,
+        setup_hours=_setup_hours_of(market, on.nodes, settings.setup_hours),
     )
     gigabytes = checkpoint_gb(work, question.job.training)
     write_hours = float(table.checkpoint_hours[0]) if running.up else 0.0
@@ -160,6 +163,13 @@ def _placement(
     )
     learned = learned_on_this_machine(past_runs, work, choice.accelerator, float(ready.estimates.log_sigma[row]), speed)
     return _Placement(market=market, machines=choice, origin=origin, learned=learned, measured=speed, notes=notes)
+
+
+def _setup_hours_of(market: Market, nodes: int, stated: float | None) -> float:
+    """Hours that the set-up of the machines that are up took, by the settings or the model."""
+    columns, kind = market.columns, market.snapshot.kind_index[:1].astype(np.intp)
+    type_ = market.snapshot.type_index[:1].astype(np.intp)
+    return float(setup_hours_of(columns, type_, kind, np.array([nodes]), stated)[0])
 
 
 def _from_placement(

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import cast
 
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.explain.setup_notes import PAID_SETUP
 from gpuplan.planner.model import plan as plans
 from gpuplan.planner.model import replan as model
 from gpuplan.planner.model import shared
@@ -61,9 +62,8 @@ def _assumptions(replanned: Replanned, body: plans.Plan | plans.Infeasible) -> t
     """Those of the plan, without the one on the set-up where the job goes on as it is."""
     if isinstance(body, plans.Infeasible):
         return ()
-    setup = f"{replanned.best.settings.setup_hours:g} h of paid set-up"
     goes_on = replanned.action == "continue"
-    return tuple(assumption for assumption in body.assumptions if not (goes_on and assumption.startswith(setup)))
+    return tuple(assumption for assumption in body.assumptions if not (goes_on and PAID_SETUP in assumption))
 
 
 def _running(replanned: Replanned) -> model.Running:

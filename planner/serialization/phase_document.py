@@ -115,6 +115,7 @@ def phase_answer(phase: PhaseChoice, start: datetime) -> shared.Phase:
         expected_preemptions=rounded(phase.expected_preemptions),
         modelled=tuple(offer.modelled),
         preemption_wait_hours=maybe_rounded(phase.wait_hours),
+        setup_hours=rounded(phase.setup_hours),
         learned=_corrected(phase),
     )
 

@@ -15,7 +15,7 @@ def phase(candidates: Candidates, table: Configurations, index: int, share: floa
     estimates = candidates.estimated[market_number].estimates
     choice = in_words(candidates, table, index)
     rate = float(table.cluster_rate[index])
-    waits = table.priced_configurations.wait_hours[table.which[index]]
+    run, at = table.priced_configurations, table.which[index]
     work_hours = estimates.hours_with_goodput[row : row + 1] * share
     interval = (
         checkpoint_interval(work_hours, table.checkpoint_hours[index : index + 1], np.array([rate])) if rate else None
@@ -34,7 +34,8 @@ def phase(candidates: Candidates, table: Configurations, index: int, share: floa
         hours_with_goodput=float(work_hours[0]),
         log_sigma=float(estimates.log_sigma[row]),
         interruptions_per_hour=rate / choice.nodes**candidates.question.settings.node_loss_exponent,
-        wait_hours=float(waits) if rate else None,
+        wait_hours=float(run.wait_hours[at]) if rate else None,
+        setup_hours=float(run.setup_hours[at]),
         checkpoint_interval_hours=None if interval is None else float(interval[0]),
         expected_preemptions=rate * float(table.cost_breakdown.run_hours[index]),
         carbon_kg=None if np.isnan(table.carbon_kg[index]) else float(table.carbon_kg[index]),

@@ -60,17 +60,14 @@ def on_one_configuration(candidates: Candidates, chosen: int) -> Schedule:
     alone, deadline = table.take(np.array([chosen])), question.job.deadline_hours
     opens = _opens(windowed_machines(candidates, alone).get(0), question.start, 0.0)
     only = replace(phase(candidates, table, chosen), begins_hours=opens)
-    before = question.settings.setup_hours
-    if question.origin is not None:
-        run = run_of(question, alone, candidates.estimated, candidates.costs)
-        before = before_work(run, 0, before)
+    before = before_work(run_of(question, alone, candidates.estimated, candidates.costs), 0)
     return Schedule(
         phases=(only,),
         cost=cost_with_price(only.choice),
         hours=only.choice.hours,
         deadline_probability=None
         if deadline is None
-        else deadline_probability(table.cost_breakdown, chosen, deadline, question.settings, before_hours=before),
+        else deadline_probability(table.cost_breakdown, chosen, deadline, before_hours=before),
     )
 
 

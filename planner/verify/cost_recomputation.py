@@ -26,6 +26,7 @@ from gpuplan.planner.verify.offer_groups import Machine, OfferGroup, Place
 from gpuplan.planner.verify.place_check import PlaceCost, carbon_kg, checkpoint_gb, place_cost
 from gpuplan.planner.verify.preemption_hazard import cluster_rate, wait_hours
 from gpuplan.planner.verify.price_spread import PRICE_DEVIATIONS, RUN_DEVIATIONS, Spread, relative_prices
+from gpuplan.planner.verify.setup_time import setup_hours
 from gpuplan.planner.verify.wall_clock_hours import (
     NEVER_HOURS,
     Clock,
@@ -74,7 +75,7 @@ class Rates:
         self._job, self._start, self._settings = job, start, settings
         self.checkpoint_gb = checkpoint_gb(work, job.training)
         self._z, self._z95 = quantile(job.confidence), quantile(P95)
-        self._uninterrupted: dict[tuple[Scaling, float], tuple[Ints, Clocks]] = {}
+        self._uninterrupted: dict[tuple[Scaling, float, float], tuple[Ints, Clocks]] = {}
         self._places: dict[Place, PlaceCost] = {}
         self._carbon: dict[tuple[int, Place], tuple[float | None, Machine]] = {}
 
@@ -113,6 +114,14 @@ class Rates:
         rate, wait = self.preempted(offer_group, np.array([nodes]))
         return float(rate[0]), float(wait[0])
 
+    def setup_hours(self, offer_group: OfferGroup, nodes: Ints) -> Floats:
+        """Hours before the first step on so many nodes."""
+        return setup_hours(offer_group, nodes, self._settings)
+
+    def setup_hours_of(self, offer_group: OfferGroup, nodes: int) -> float:
+        """`setup_hours` of one cluster."""
+        return float(self.setup_hours(offer_group, np.array([nodes]))[0])
+
     def clock(
         self, offer_group: OfferGroup, nodes: int, row: Row, *, share: float = 1.0, hands_over: bool = False
     ) -> Clock | None:
@@ -126,10 +135,11 @@ class Rates:
         longest = offer_group.kind.max_run_hours or math.inf
         if offer_group.rate:
             return self._clocks(offer_group, scaling.nodes, scaling.hours_with_goodput, scaling.log_sigma)
-        if (scaling, longest) not in self._uninterrupted:
+        key = scaling, longest, self.setup_hours_of(offer_group, 1)
+        if key not in self._uninterrupted:
             clocks = self._clocks(offer_group, scaling.nodes, scaling.hours_with_goodput, scaling.log_sigma)
-            self._uninterrupted[scaling, longest] = clocks
-        return self._uninterrupted[scaling, longest]
+            self._uninterrupted[key] = clocks
+        return self._uninterrupted[key]
 
     def _clocks(
         self, offer_group: OfferGroup, nodes: Ints, work: Floats, log_sigma: Floats, *, hands_over: bool = False
@@ -138,7 +148,7 @@ class Rates:
         rate, wait = self.preempted(offer_group, nodes)
         up = wall_hours(work, write, settings.restart_hours, rate) if offer_group.rate else work
         run = up * (1 + rate * wait)
-        fixed = settings.setup_hours + (write if hands_over else np.zeros(len(nodes)))
+        fixed = self.setup_hours(offer_group, nodes) + (write if hands_over else np.zeros(len(nodes)))
         expected = fixed + means_of(run, log_sigma)
         ends = np.flatnonzero(expected <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS))
         up, run, fixed, log_sigma = up[ends], run[ends], fixed[ends], log_sigma[ends]

@@ -144,6 +144,7 @@ def _priced(context: Context, path: Path, named: Named) -> None:
         "prices", (*path, "interruptions_per_node_hour"), named.offer_group.rate, "not the rate of this offer"
     )
     _waits(context, path, named)
+    _setup(context, path, named)
     _expected(field_coverage, path, None if offer is None else offer.price_estimate)
     modelled = [] if offer is None else list(offer.modelled)
     listed = [field_coverage.text(*path, "modelled", i) for i in range(field_coverage.size(*path, "modelled"))]
@@ -160,6 +161,14 @@ def _waits(context: Context, path: Path, named: Named) -> None:
     if field_coverage.has(*at) or (rate and context.submitted_plan.settings.spot_wait_hours is None):
         why = "not the wait of these settings, zones and nodes"
         field_coverage.is_number("hours", at, wait if rate else None, why)
+
+
+def _setup(context: Context, path: Path, named: Named) -> None:
+    """Check the hours before the first step; plans of older releases state them in their settings alone."""
+    field_coverage, at = context.field_coverage, (*path, "setup_hours")
+    if field_coverage.has(*at) or context.submitted_plan.settings.setup_hours is None:
+        hours = context.rates.setup_hours_of(named.offer_group, named.nodes)
+        field_coverage.is_number("hours", at, hours, "not the set-up of these machines and settings")
 
 
 def _expected(field_coverage: FieldCoverage, path: Path, estimate: PriceEstimate | None) -> None:

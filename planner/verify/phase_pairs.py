@@ -60,7 +60,7 @@ HOUR_PRICES = (0.0, *np.geomspace(1e-3, 1e3, 48).tolist())
 
 class Lines(NamedTuple):
     """Linear lower bounds of configurations: USD to start, for the data and for all the work, and hours of all the
-    work.
+    work and of the set-up before it.
 
     Arrays of equal length; `offer_group` indexes the list of offer groups, `place` numbers places.
     """
@@ -69,14 +69,14 @@ class Lines(NamedTuple):
     data_usd: Floats
     work_usd: Floats
     work_hours: Floats
+    setup_hours: Floats
     offer_group: Ints
     nodes: Ints
     place: Ints
 
     def take(self, which: Ints) -> "Lines":
         """The bounds at these indices."""
-        start, data, work, hours = (column[which] for column in self[:4])
-        return Lines(start, data, work, hours, self.offer_group[which], self.nodes[which], self.place[which])
+        return self._replace(**{name: getattr(self, name)[which] for name in self._fields})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +115,12 @@ def in_phases(context: Context, most_micros: float, *, plan_micros: float = 0.0)
     if alone:
         return None
     deadline = math.inf if job.deadline_hours is None else job.deadline_hours
-    setup, format_usd = context.submitted_plan.settings.setup_hours, max(most_micros, plan_micros) / 1e6
+    format_usd = max(most_micros, plan_micros) / 1e6
     offer_groups = undominated(context, context.open_offer_groups)
     least, left, promising = math.inf, False, list[tuple[float, Lines, int, int]]()
     for lines in _groups(context, offer_groups):
-        least = min(least, _alone(lines, deadline - setup))
-        pairs_of_group = _promising(lines, deadline - 2 * setup, format_usd)
+        least = min(least, _alone(lines, deadline))
+        pairs_of_group = _promising(lines, deadline, format_usd)
         least, left = min(least, pairs_of_group.least_usd), left or pairs_of_group.left
         cheap_enough = (pair for pair in pairs_of_group.pairs if pair[0] < most_micros / 1e6)
         promising += [(bound, pairs_of_group.lines, one, other) for bound, one, other in cheap_enough]
@@ -180,6 +180,7 @@ def lines_of(
     scaling, write = scaling.take(ends), write[ends]
     nodes, work = scaling.nodes, scaling.hours_with_goodput
     rate, wait = rates.preempted(offer_group, nodes)
+    setup = rates.setup_hours(offer_group, nodes)
     lost = rate * write
     growth = np.exp(rate * settings.restart_hours) * (1 + lost + np.sqrt(lost * (2 + lost)))
     on_clock = growth * (1 + rate * wait)
@@ -192,10 +193,11 @@ def lines_of(
     certain = not offer_group.rate or z >= 0
     sigma = np.hypot(scaling.log_sigma, between_zones(rate, wait))
     return Lines(
-        start_usd=(by_hour + place.storage_per_hour) * settings.setup_hours + compute * term,
+        start_usd=(by_hour + place.storage_per_hour) * setup + compute * term,
         data_usd=np.full(len(nodes), place.egress),
         work_usd=expected_work * (by_hour * growth + place.storage_per_hour * on_clock),
         work_hours=work * on_clock * np.exp(z * sigma) if certain else np.zeros(len(nodes)),
+        setup_hours=setup,
         offer_group=np.full(len(nodes), group_number),
         nodes=nodes,
         place=np.full(len(nodes), place_number),
@@ -203,8 +205,8 @@ def lines_of(
 
 
 def _alone(lines: Lines, hours: float) -> float:
-    """The least cost in USD of a single configuration whose work takes at most `hours`; inf if none does."""
-    usd = (lines.start_usd + lines.data_usd + lines.work_usd)[lines.work_hours <= hours]
+    """The least cost in USD of a single configuration that takes at most `hours`; inf if none does."""
+    usd = (lines.start_usd + lines.data_usd + lines.work_usd)[lines.setup_hours + lines.work_hours <= hours]
     return float(usd.min(initial=math.inf))
 
 
@@ -213,33 +215,34 @@ def pair_bounds(one: Lines, other: Lines, hours: float) -> Floats:
 
     The data are brought at least to the dearer of the two places.
     """
-    (start, data, usd, takes), others = (column[:, None] for column in one[:4]), other[:4]
-    other_start, other_data, other_usd, other_takes = others
+    (start, data, usd, takes, setup), others = (column[:, None] for column in one[:5]), other[:5]
+    other_start, other_data, other_usd, other_takes, other_setup = others
+    room = hours - setup - other_setup
     cheap, dear = np.minimum(usd, other_usd), np.maximum(usd, other_usd)
     cheap_takes = np.where(usd < other_usd, takes, other_takes)
     dear_takes = np.where(usd < other_usd, other_takes, takes)
     on_cheap = np.ones(cheap.shape)
-    late = cheap_takes > hours
+    late = cheap_takes > room
     if late.any():
         gains = cheap_takes - dear_takes
         with np.errstate(divide="ignore", invalid="ignore"):
-            on_cheap = np.where(late, np.where(gains > 0, (hours - dear_takes) / gains, -1.0), 1.0)
+            on_cheap = np.where(late, np.where(gains > 0, (room - dear_takes) / gains, -1.0), 1.0)
     work = np.where(on_cheap >= 0, cheap * on_cheap + dear * (1 - on_cheap), np.inf)
     return np.asarray(start + other_start + np.maximum(data, other_data) + work)
 
 
 def least_in_a_pair(lines: Lines, hours: float) -> Floats:
     """A lower bound in USD on every pair that contains a configuration, by duality at several prices of an hour."""
-    if not (lines.work_hours <= hours).any():
+    if not (lines.setup_hours + lines.work_hours + lines.setup_hours.min() <= hours).any():
         return np.full(len(lines.nodes), math.inf)
-    start, begun = float(lines.start_usd.min()), lines.start_usd + lines.data_usd
+    begun = lines.start_usd + lines.data_usd
     floors = np.zeros(len(lines.nodes))
     unit = 0.0 if math.isinf(hours) else float(lines.work_usd.min()) / max(hours, 1e-9)
     for multiple in HOUR_PRICES if unit else (0.0,):
         price = multiple * unit
-        priced = lines.work_usd + price * lines.work_hours
-        rest = np.minimum(priced + start, float((lines.start_usd + priced).min()))
-        np.maximum(floors, begun + rest - (price * hours if price else 0.0), out=floors)
+        priced, starts = lines.work_usd + price * lines.work_hours, lines.start_usd + price * lines.setup_hours
+        rest = np.minimum(priced + float(starts.min()), float((starts + priced).min()))
+        np.maximum(floors, begun + rest + price * lines.setup_hours - (price * hours if price else 0.0), out=floors)
     return floors
 
 

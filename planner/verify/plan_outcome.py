@@ -48,7 +48,7 @@ def of_phases(context: Context, phases: list[Ran], relative: float) -> Outcome:
     busy = phases[0].busy
     in_time = None
     if deadline is not None and len(phases) == 1:
-        in_time = probability_by(deadline - context.submitted_plan.settings.setup_hours, busy.run, busy.sigma)
+        in_time = probability_by(deadline - busy.fixed, busy.run, busy.sigma)
     elif deadline is not None:
         in_time = chance(context, phases, deadline)
     median, p95, estimated = cost_quantiles(context, phases)

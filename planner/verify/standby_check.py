@@ -198,7 +198,7 @@ def rule_of(context: Context, spot: Part) -> Rule:
     settings = context.submitted_plan.settings
     return Rule(
         deadline_hours=context.submitted_plan.job.deadline_hours or 0.0,
-        setup_hours=settings.setup_hours,
+        setup_hours=context.rates.setup_hours_of(spot.named.offer_group, spot.named.nodes),
         restart_hours=settings.restart_hours,
         wait_hours=context.rates.preempted_cluster(spot.named.offer_group, spot.named.nodes)[1],
     )
@@ -224,7 +224,7 @@ def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
         standby_usd_per_hour=m.nodes * (m.offer_group.micros / 1e6 + m.offer_group.machine.power_usd_per_hour)
         + rates.place(m.offer_group.place).storage_per_hour,
         standby_fixed_usd=usd,
-        changeover_hours=context.submitted_plan.settings.setup_hours + hours,
+        changeover_hours=rates.setup_hours_of(m.offer_group, m.nodes) + hours,
         offer=k.offer,
         standby_offer=m.offer,
         standby_machine_usd_per_hour=m.nodes * m.offer_group.micros / 1e6,
@@ -283,7 +283,7 @@ def _standby_cost(context: Context, plan: Standby, stated: Stated) -> Recomputed
     egress = chance * plan.pair.standby_fixed_usd
     power = nodes * offer_group.machine.power_usd_per_hour * stated.standby_hours
     compute = rate * chance * _billed(stated.standby_hours / max(chance, LEAST_CHANCE), offer_group.kind)
-    setup = min(rate * chance * plan.rule.setup_hours, compute)
+    setup = min(rate * chance * context.rates.setup_hours_of(offer_group, nodes), compute)
     return RecomputedCost(compute, setup, storage, egress, power, compute + storage + egress + power, 0.0, 0.0)
 
 

@@ -25,6 +25,7 @@ from gpuplan.planner.performance.estimator_request import Machines
 from gpuplan.planner.verify.billed_hours import expected_billed
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
+from tests.planner.plain_setup import plain_setup_hours
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 #: On the day of the start: exactness is that of prices as they are. Prices of some age are tested by themselves.
@@ -193,12 +194,13 @@ def _priced(
         noise = math.sqrt(cluster_rate * run * (lost**2 + lost * (tau + d) + (tau + d) ** 2 / 3)) / run
     sigma = math.sqrt(log_sigma**2 + math.log1p(noise**2))
     expected_run = run * math.exp(log_sigma**2 / 2)
-    wall = settings.setup_hours + expected_run
-    hours_at_confidence = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
+    setup = plain_setup_hours(offer.provider, instance_type.accelerator, offer.price_kind, nodes, settings)
+    wall = setup + expected_run
+    hours_at_confidence = setup + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
     step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
     if kind.term_hours:
         step, least = float(kind.term_hours), 0.0
-    billed = expected_billed(settings.setup_hours, run, log_sigma, step, least)
+    billed = expected_billed(setup, run, log_sigma, step, least)
     usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
     return Priced(offer, nodes, usd, hours_at_confidence, expected_run) if math.isfinite(hours_at_confidence) else None
 

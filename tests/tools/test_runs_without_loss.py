@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tools.benchmarks.runs_without_loss import Cell, Lognormal, Mixture, likeliest
-from tools.fitting.spot_waits import SETTINGS, Attempts, rate_of
+from tools.fitting.spot_waits import SETUP_HOURS, Attempts, rate_of
 
 #: Hours of 4 h of work with their checkpoints at the best interval of the rate without a published one.
 LOSSLESS = 4 * (1 + 1 / 60 / math.sqrt(2 / 60 / rate_of(1)))
@@ -19,7 +19,7 @@ def cell(deadline_hours: float, starts: int = 100, in_time: int = 0) -> Cell:
 
 
 def test_a_mixture_is_in_time_as_often_as_nothing_is_lost_where_the_deadline_leaves_room_for_no_loss() -> None:
-    just = SETTINGS.setup_hours + LOSSLESS
+    just = SETUP_HOURS + LOSSLESS
     mixture = Mixture(math.inf, 0.5, 0.0)
     assert mixture.chance(cell(just - 1e-6)) == 0
     assert mixture.chance(cell(just + 1e-6)) == pytest.approx(math.exp(-rate_of(1) * LOSSLESS), rel=1e-6)

@@ -26,7 +26,17 @@ from gpuplan.catalog.model.spot_waits import spot_waits
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_interval, interrupted, wait_log_spread
 from tools.benchmarks.deadline_calibration import over_zones
 from tools.fitting.capacity_prior import NamedTrace, named_traces
-from tools.fitting.spot_waits import SETTINGS, STEP, WORK_HOURS, WRITE_HOURS, Attempts, half, mean_waits, rate_of
+from tools.fitting.spot_waits import (
+    SETTINGS,
+    SETUP_HOURS,
+    STEP,
+    WORK_HOURS,
+    WRITE_HOURS,
+    Attempts,
+    half,
+    mean_waits,
+    rate_of,
+)
 
 ZONES = range(1, 7)
 #: Grids of k, of the share of the mean wait that counts, and of the spread per share of waiting.
@@ -72,7 +82,7 @@ class Mixture(NamedTuple):
         """The modelled chance of the deadline."""
         one = cell.one
         lossless, hours, waiting, variance = _hours(one.nodes, one.work_hours, self.wait_share * cell.mean_wait)
-        losses, room = rate_of(one.nodes) * lossless, one.deadline_hours - SETTINGS.setup_hours
+        losses, room = rate_of(one.nodes) * lossless, one.deadline_hours - SETUP_HOURS
         none = math.exp(-losses) if math.isinf(self.evenness) else (1 + losses / self.evenness) ** -self.evenness
         beyond = (hours - lossless) / (1 - none)
         if room <= lossless:

@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 DATA = Path(__file__).resolve().parents[2] / "catalog" / "data" / TABLE
 WORK_HOURS, SLACKS = (4.0, 24.0, 48.0), (1.25, 1.5, 2.0)
 #: Hours to write a checkpoint, and the settings whose set-up and restart a run takes.
-WRITE_HOURS, SETTINGS = 1 / 60, PlannerSettings()
+WRITE_HOURS, SETUP_HOURS, SETTINGS = 1 / 60, 0.25, PlannerSettings()
 STEP = DEFAULT_STEP_HOURS
 #: Log-spreads to choose from.
 GRID = np.arange(0.25, 15.0, 0.25)
@@ -63,7 +63,7 @@ class Attempts:
         known = float(wait_log_spread(rate, wait)[0])
         asked = float(wait_log_spread(rate, wait, per_share=per_share, most=math.inf)[0])
         sigma = math.sqrt(float(ran.log_variance[0]) - known**2 + asked**2)
-        room = (self.deadline_hours - SETTINGS.setup_hours) / float(ran.run_hours[0] + ran.waiting_hours[0])
+        room = (self.deadline_hours - SETUP_HOURS) / float(ran.run_hours[0] + ran.waiting_hours[0])
         return NormalDist().cdf(math.log(room) / sigma)
 
 

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 def least_usd(some: Lined) -> float:
     """A lower bound in USD on any plan of two phases on these configurations, of which there is at least one."""
-    run, setup_hours = some.run, some.run.setup_hours(some.candidates.question.settings)
+    run, setup_hours = some.run, some.run.setup_hours
     per_hour, once_usd = usd_by_the_hour(run)
     start_usd = per_hour * (setup_hours - _spared_hours(some)) + once_usd
     whole_usd = start_usd + per_hour * some.table.cost_breakdown.run_hours + run.egress_usd

@@ -104,10 +104,10 @@ def usd_by_the_hour(run: Run) -> tuple[Floats, Floats]:
 
 def _lines(some: Lined) -> LinearUnderestimator:
     question, table, run = some.candidates.question, some.table, some.run
-    job, settings = question.job, question.settings
+    job = question.job
     deadline = np.inf if job.deadline_hours is None else job.deadline_hours
     slowed = _slowed(run, table.cost_breakdown, question)
-    setup, (per_hour, once_usd) = run.setup_hours(settings), usd_by_the_hour(run)
+    setup, (per_hour, once_usd) = run.setup_hours, usd_by_the_hour(run)
     wall_hours, least_hours = run.work_hours * slowed.growth, run.work_hours * slowed.least
     # Cost uses expected hours, time uses quantiles around the hours of the estimate.
     mean = mean_factor(run.log_sigma)

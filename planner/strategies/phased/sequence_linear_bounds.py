@@ -96,7 +96,7 @@ def _even(columns: PhaseColumns) -> NDArray[np.bool_]:
     """Configurations whose bills are proportional to their hours, apart from that rounding."""
     run = columns.run
     short = (run.billing_step_hours <= _LONGEST_ROUNDING_HOURS) & (run.term_hours == 0)
-    return np.asarray(short & (run.billing_minimum_hours <= run.setup_hours(columns.settings)))
+    return np.asarray(short & (run.billing_minimum_hours <= run.setup_hours))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

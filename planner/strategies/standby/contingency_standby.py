@@ -50,8 +50,8 @@ def fallback(candidates: Candidates, chosen: int, cost_micros: int) -> StandbyCh
     ways = starts(candidates, np.arange(len(candidates.table)) == chosen)
     if not ways:
         return None
-    start, marks = ways[0]
-    offers = Offers(candidates, marks, start, beaten=True)
+    delay_hours, marks = ways[0]
+    offers = Offers(candidates, marks, delay_hours, beaten=True)
     if not offers or len(offers.spots) != 1:
         return None
     pairs = offers.beside_the_only_spot()
@@ -112,7 +112,7 @@ def _all_work_usd(pairs: Pairs) -> Floats:
 def _largest_in_time(pairs: Pairs, terms: StandbyTerms) -> Floats:
     """The largest deviation of the estimate at which each standby of a spot run meets the deadline, at the shortest interval."""
     shortest = intervals(pairs.take(slice(1)))[0, -1]
-    room = terms.deadline_hours - terms.setup_hours - shortest - pairs.checkpoint_hours - pairs.changeover_hours
+    room = terms.deadline_hours - pairs.setup_hours - shortest - pairs.checkpoint_hours - pairs.changeover_hours
     return largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
 
 

@@ -70,7 +70,8 @@ class Spread:
         self.pairs, self.terms, self.runs, self.schedule = pairs, terms, runs, schedule
         self.weights = estimate.weights[0, 0]
         self.late, self.largest = 1.0 - float(estimate.in_time[0, 0]), float(estimate.largest[0, 0])
-        self.certain = terms.setup_hours + runs.count * runs.length
+        self.setup_hours = float(pairs.setup_hours[0])
+        self.certain = self.setup_hours + runs.count * runs.length
         self.cumulated = np.cumsum(schedule.losses, axis=1)
         #: A run that calls the standby ends before the deadline by up to an interval, and by a restart if it fails.
         on_failure = np.clip(schedule.failed / np.maximum(1.0 - schedule.whole, 1e-300), 0.0, 1.0)
@@ -105,14 +106,14 @@ class Spread:
     @property
     def _begins_late(self) -> float:
         """Hours at which a standby that will be late is called."""
-        return self.terms.setup_hours + float(self.runs.length[-1])
+        return self.setup_hours + float(self.runs.length[-1])
 
     @property
     def called_at(self) -> float:
         """Mean hours of the call, given a call that can meet the deadline; else the last possible moment."""
         schedule, runs = self.schedule, self.runs
         left = (1.0 - np.maximum(schedule.ends - 1, 0.0) / runs.count[:, None]) * runs.standby_hours[:, None]
-        at = np.maximum(self.rescued_at[:, None] - self.changeover - left, self.terms.setup_hours)
+        at = np.maximum(self.rescued_at[:, None] - self.changeover - left, self.setup_hours)
         weights = self.weights[:, None] * schedule.called
         if weights.sum() < 1e-6:
             return float(self.terms.deadline_hours - runs.length.max() - self.changeover)
@@ -160,7 +161,7 @@ class Spread:
 
     def costs(self) -> "Costs":
         """The cost of every kind of run; each hour lost costs the mean of such hours."""
-        pairs, terms, runs, schedule = self.pairs, self.terms, self.runs, self.schedule
+        pairs, runs, schedule = self.pairs, self.runs, self.schedule
         usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
             float(getattr(pairs, name)[0])
             for name in (
@@ -181,12 +182,12 @@ class Spread:
         alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * point * schedule.lattice[:, None]
         done = np.maximum(schedule.ends - 1, 0.0)
         slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
-        spot = (usd + storage) * (terms.setup_hours + done * runs.length[:, None]) + per_loss * slack
+        spot = (usd + storage) * (self.setup_hours + done * runs.length[:, None]) + per_loss * slack
         rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
         called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
         zeros = np.zeros(alone.shape)
         spot_alone = usd * (self.certain[:, None] + paid * point * schedule.lattice[:, None])
-        spot_called = usd * (terms.setup_hours + done * runs.length[:, None] + paid * slack)
+        spot_called = usd * (self.setup_hours + done * runs.length[:, None] + paid * slack)
         # Late runs: all the standby's work, at every factor of the estimate's error.
         chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
         factor = np.exp(

@@ -46,7 +46,7 @@ class Segments:
         count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
         length = work / count + over(pairs.checkpoint_hours)
         standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
-        room = terms.deadline_hours - terms.setup_hours - over(pairs.changeover_hours)
+        room = terms.deadline_hours - over(pairs.setup_hours) - over(pairs.changeover_hours)
         return Segments(
             count=count,
             length=length,

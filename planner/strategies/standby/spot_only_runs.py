@@ -53,7 +53,7 @@ def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) 
             pair.standby_log_sigma,
         )
     )
-    room = terms.deadline_hours - terms.setup_hours - float(pair.changeover_hours[0])
+    room = terms.deadline_hours - float(pair.setup_hours[0]) - float(pair.changeover_hours[0])
     longest, slowest = work * math.exp(FURTHEST * sigma), standby * math.exp(FURTHEST * standby_sigma)
     apart = standby / work * math.exp(FURTHEST * abs(standby_sigma - sigma))
     if room <= max(interval_hours) + write + standby * math.exp(CERTAIN * standby_sigma):
@@ -92,9 +92,10 @@ def _on_spot(pair: Pairs, terms: StandbyTerms, tried: Floats) -> Priced:
     segment = np.expm1(np.minimum(rate * (work / count + pair.checkpoint_hours), _NEVER_ENDS))
     restarts = math.exp(min(rate * terms.restart_hours, _NEVER_ENDS)) / rate
     paid = np.vecdot(count * segment, _EVERY.weights)[None] * restarts
-    spot_hours, nothing = terms.setup_hours + paid, np.zeros_like(paid)
+    setup_hours, nothing = float(pair.setup_hours[0]), np.zeros_like(paid)
+    spot_hours = setup_hours + paid
     # Waiting for preempted machines takes time but is not billed.
-    wall_hours = terms.setup_hours + paid * (1.0 + rate * float(pair.wait_hours[0]))
+    wall_hours = setup_hours + paid * (1.0 + rate * float(pair.wait_hours[0]))
     usd = total_usd(pair, spot_hours, wall_hours, nothing, nothing)
     legs = Legs(
         spot_hours=spot_hours, wall_hours=wall_hours, standby_hours=nothing, switch_probability=nothing, usd=usd

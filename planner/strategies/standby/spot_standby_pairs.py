@@ -12,11 +12,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandbyTerms:
-    """Figures shared by all pairs: hours to the deadline, confidence, set-up and restart."""
+    """Figures shared by all pairs: hours to the deadline, confidence and restart."""
 
     deadline_hours: float
     confidence: float
-    setup_hours: float
     restart_hours: float
 
 
@@ -24,11 +23,12 @@ class StandbyTerms:
 class Spots:
     """Interruptible configurations.
 
-    Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
+    Set-up ends with the first step. Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
     also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0,
     each followed by `wait_hours` on average without machines.
     """
 
+    setup_hours: Floats
     work_hours: Floats
     log_sigma: Floats
     rate: Floats

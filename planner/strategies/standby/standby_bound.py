@@ -116,7 +116,7 @@ def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Float
 def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | float, off: float) -> Floats:
     """The bound at intervals up to these, its work less a part `off`."""
     until_call = np.where(np.isinf(interval_hours), 0.0, interval_hours) + pairs.checkpoint_hours
-    room = terms.deadline_hours - terms.setup_hours - until_call - pairs.changeover_hours
+    room = terms.deadline_hours - pairs.setup_hours - until_call - pairs.changeover_hours
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     in_time = normal_cdf(largest)
     work = _work(pairs, terms, cells.edges, _longest_segment(pairs, interval_hours))
@@ -175,7 +175,7 @@ def _once_usd(pairs: Pairs, terms: StandbyTerms, largest: Floats) -> Floats:
     usd = pairs.usd_per_hour + pairs.storage_usd_per_hour
     standby_usd = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
     beyond = pairs.standby_work_hours * mean_beyond(largest, pairs.standby_log_sigma) * standby_usd
-    return np.asarray(pairs.fixed_usd + terms.setup_hours * usd + beyond)
+    return np.asarray(pairs.fixed_usd + pairs.setup_hours * usd + beyond)
 
 
 def _longest_segment(pairs: Pairs, interval_hours: Floats | float) -> Floats:
@@ -190,7 +190,7 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
     # [..., z] throughout.
     rate, wait = pairs.rate[..., None], pairs.wait_hours[..., None]
     write, changeover = pairs.checkpoint_hours[..., None], pairs.changeover_hours[..., None]
-    room = terms.deadline_hours - terms.setup_hours
+    room = terms.deadline_hours - pairs.setup_hours[..., None]
     hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * z)
     left = pairs.standby_work_hours[..., None] * np.exp(pairs.standby_log_sigma[..., None] * z)
     losses = segment_losses(segment + write, rate, terms.restart_hours, wait)

@@ -35,19 +35,11 @@ _INTERVAL_WITHIN = 0.01
 _ROUNDING_USD = 2e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """How spot machines start: hours until they are available, and hours of set-up after that."""
-
-    delay_hours: float
-    setup_hours: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StandbyPlan:
-    """The cheapest pair: its columns, the two of them, the search, and how its spot machines start.
+    """The cheapest pair: its columns, the two of them, the search, and the hours until its spot machines are available.
 
-    Hours of the run count from when the spot machines are available.
+    Hours of the run count from then.
     """
 
     columns: PhaseColumns
@@ -56,7 +48,7 @@ class StandbyPlan:
     standby: int
     pair: CheapestPair
     searched: PairSearch
-    start: Start
+    delay_hours: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,8 +78,8 @@ def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbyS
     late = table.cost_breakdown.hours_at_confidence > job.deadline_hours
     spots = late & (table.cost_breakdown.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd) & (table.cluster_rate > 0)
     cheapest, left_open, left_open_usd = None, 0, np.inf
-    for start, alike in starts(candidates, spots):
-        offered = Offers(candidates, alike, start)
+    for delay_hours, alike in starts(candidates, spots):
+        offered = Offers(candidates, alike, delay_hours)
         if not offered:
             continue
         searched = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
@@ -103,29 +95,27 @@ def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbyS
             standby=int(offered.standbys[best.standby]),
             pair=best,
             searched=searched,
-            start=start,
+            delay_hours=delay_hours,
         )
     return StandbySearch(best=cheapest, left_open=left_open, left_open_usd=left_open_usd)
 
 
-def starts(candidates: Candidates, spots: NDArray[np.bool_]) -> list[tuple[Start, NDArray[np.bool_]]]:
-    """The marked configurations by how they start: one group, unless a job is running."""
-    settings, table, job = candidates.question.settings, candidates.table, candidates.question.job
+def starts(candidates: Candidates, spots: NDArray[np.bool_]) -> list[tuple[float, NDArray[np.bool_]]]:
+    """The marked configurations by the hours until they are available: one group, unless a job is running."""
+    table, job = candidates.table, candidates.question.job
     if candidates.question.origin is None:
-        return [(Start(delay_hours=0.0, setup_hours=settings.setup_hours), spots)]
+        return [(0.0, spots)]
     at = np.flatnonzero(spots)
     run = run_of(candidates.question, table.take(at), candidates.estimated, candidates.costs) if len(at) else None
     if run is None or run.takeover is None:
         return []
-    ways = np.stack((run.takeover.delay_hours, run.setup_hours(settings)), axis=1)
-    distinct, which = np.unique(ways, axis=0, return_inverse=True)
+    delays, deadline = run.takeover.delay_hours, np.inf if job.deadline_hours is None else job.deadline_hours
+    begins = delays + run.setup_hours < deadline
     starts = []
-    for i, (delay, setup) in enumerate(distinct.tolist()):
-        if job.deadline_hours is not None and delay + setup >= job.deadline_hours:
-            continue
+    for delay in np.unique(delays[begins]).tolist():
         marks = np.zeros(len(table), np.bool_)
-        marks[at[which.reshape(-1) == i]] = True
-        starts.append((Start(delay_hours=delay, setup_hours=setup), marks))
+        marks[at[begins & (delays == delay)]] = True
+        starts.append((delay, marks))
     return starts
 
 
@@ -135,14 +125,14 @@ class Offers:
     Standbys that another one beats (`worth_a_standby`) are left out, unless `beaten` is true.
     """
 
-    def __init__(self, candidates: Candidates, spots: NDArray[np.bool_], start: Start, *, beaten: bool = False) -> None:
+    def __init__(
+        self, candidates: Candidates, spots: NDArray[np.bool_], delay_hours: float, *, beaten: bool = False
+    ) -> None:
         table, job, settings = candidates.table, candidates.question.job, candidates.question.settings
         deadline = float("inf") if job.deadline_hours is None else job.deadline_hours
-        self.start = start
         self.terms = StandbyTerms(
-            deadline_hours=deadline - start.delay_hours,
+            deadline_hours=deadline - delay_hours,
             confidence=job.confidence,
-            setup_hours=start.setup_hours,
             restart_hours=settings.restart_hours,
         )
         taken_away = table.cluster_rate > 0
@@ -163,7 +153,6 @@ class Offers:
             return
         self.columns, self.spots, self.standbys = every, np.sort(some), others
         self.moving = moves(every, self.spots)
-        self._changeover_hours = settings.setup_hours
 
     @property
     def offered(self) -> Offered:
@@ -178,7 +167,7 @@ class Offers:
             spots=Spots(**self._of_spots(k)),
             standbys=Standbys(
                 fixed_usd=np.zeros(len(m)),
-                changeover_hours=np.full(len(m), self._changeover_hours),
+                changeover_hours=self.columns.run.setup_hours[m],
                 **self._of_standbys(m),
             ),
             origin=origin.reshape(-1),
@@ -196,7 +185,7 @@ class Offers:
             spot=np.zeros(len(m), np.int64),
             standby=np.arange(len(m)),
             standby_fixed_usd=moving_usd,
-            changeover_hours=self._changeover_hours + moving_hours,
+            changeover_hours=self.columns.run.setup_hours[m] + moving_hours,
             **self._of_spots(k),
             **{f"standby_{name}": values for name, values in self._of_standbys(m).items()},
         )
@@ -205,6 +194,7 @@ class Offers:
         """The fields of `Spots` of these columns."""
         run = self.columns.run
         return {
+            "setup_hours": run.setup_hours[k],
             "work_hours": run.work_hours[k],
             # Waits differ between zones as the estimate errs. Counted as paid here, which is on the dear side.
             "log_sigma": np.hypot(run.log_sigma[k], wait_log_spread(run.cluster_rate[k], run.wait_hours[k])),
@@ -256,14 +246,12 @@ def _by_the_hour(columns: PhaseColumns, which: Ints) -> Floats:
 
 
 def worth_a_standby(columns: PhaseColumns, standbys: Ints) -> Ints:
-    """Standbys that no other of the same region and stack beats in hours, price per step and price per hour."""
+    """Standbys that no other of the same region and stack beats in hours, price per step and set-up."""
     if not len(standbys):
         return standbys
     run = columns.run
     usd = run.nodes[standbys] * run.usd_per_node_hour[standbys]
-    by_the_hour = _by_the_hour(columns, standbys)
-    work = run.work_hours[standbys]
-    alike = [
+    alike = [_by_the_hour(columns, standbys)] + [
         values[standbys]
         for values in (
             columns.place,
@@ -273,7 +261,7 @@ def worth_a_standby(columns: PhaseColumns, standbys: Ints) -> Ints:
             run.billing_minimum_hours,
         )
     ]
-    best = nondominated(work, usd, by_the_hour, group=group_of(*alike))
+    best = nondominated(run.work_hours[standbys], usd, run.setup_hours[standbys], group=group_of(*alike))
     return np.asarray(np.sort(standbys[best]))
 
 
@@ -281,12 +269,12 @@ def _too_much_carbon(candidates: Candidates, offers: Offers, best: CheapestPair)
     """Whether the pair's expected carbon exceeds the cap: each machine alone keeps it, but a changeover may not."""
     cap = candidates.question.job.constraints.carbon_budget_kg
     at = int(offers.spots[best.spot]), int(offers.standbys[best.standby])
-    return cap is not None and sum(carbon_of(offers.columns, *at, best.run, offers.start)) > cap
+    return cap is not None and sum(carbon_of(offers.columns, *at, best.run)) > cap
 
 
-def carbon_of(columns: PhaseColumns, spot: int, standby: int, run: StandbyRun, start: Start) -> tuple[float, float]:
+def carbon_of(columns: PhaseColumns, spot: int, standby: int, run: StandbyRun) -> tuple[float, float]:
     """Expected kg of each leg: that of the whole job on it, scaled by the hours run; set-up does not count."""
-    table, setup = columns.table, start.setup_hours
+    table, setup = columns.table, float(columns.run.setup_hours[spot])
     per_hour = table.carbon_kg / table.cost_breakdown.run_hours
     trained = max(run.standby_hours - run.switch_probability * run.changeover_hours, 0.0)
     return float(per_hour[spot] * (run.spot_hours - setup)), float(per_hour[standby] * trained)

@@ -27,17 +27,17 @@ _PARTS = ("compute", "storage", "egress", "power", "setup")
 def standby_schedule(candidates: Candidates, standby_plan: StandbyPlan) -> Schedule:
     """The plan on a pair as a schedule: the spot run as planned, the standby with its probability."""
     columns, run = standby_plan.columns, standby_plan.pair.run
-    spot_kg, standby_kg = carbon_of(columns, standby_plan.spot, standby_plan.standby, run, standby_plan.start)
+    spot_kg, standby_kg = carbon_of(columns, standby_plan.spot, standby_plan.standby, run)
     spot_cost, standby_cost = _costs(standby_plan)
     share = _share_on_spot(standby_plan)
-    delay = standby_plan.start.delay_hours
+    delay = standby_plan.delay_hours
     planned = _leg(candidates, columns.table, standby_plan.spot, spot_cost, run.spot_wall_hours)
     planned = replace(
         planned,
         begins_hours=delay,
         checkpoint_interval_hours=run.interval_hours,
         expected_preemptions=float(columns.table.cluster_rate[standby_plan.spot])
-        * (run.spot_hours - standby_plan.start.setup_hours),
+        * (run.spot_hours - float(columns.run.setup_hours[standby_plan.spot])),
         carbon_kg=None if np.isnan(spot_kg) else spot_kg,
     )
     standby = _leg(candidates, columns.table, standby_plan.standby, standby_cost, run.standby_hours)
@@ -87,10 +87,10 @@ def _leg(candidates: Candidates, table: Configurations, index: int, cost: CostMi
 def _costs(standby_plan: StandbyPlan) -> tuple[CostMicros, CostMicros]:
     """The expected cost of both legs, in micro-dollars; a leg states its mean as quantiles, the schedule has the real ones."""
     columns, run = standby_plan.columns, standby_plan.pair.run
-    given, k, m, setup = columns.run, standby_plan.spot, standby_plan.standby, columns.settings.setup_hours
+    given, k, m = columns.run, standby_plan.spot, standby_plan.standby
     spot_rate = float(given.nodes[k] * given.usd_per_node_hour[k])
     compute = spot_rate * float(_billed(columns, k, run.spot_hours))
-    ready = min(spot_rate * standby_plan.start.setup_hours, compute)
+    ready = min(spot_rate * float(given.setup_hours[k]), compute)
     lead, fetch = (0.0, 0.0) if given.takeover is None else (given.takeover.lead_usd[k], given.takeover.fetch_usd[k])
     spot = _cost(
         compute=compute - ready,
@@ -102,7 +102,7 @@ def _costs(standby_plan: StandbyPlan) -> tuple[CostMicros, CostMicros]:
     used = max(run.switch_probability, 1e-12)
     standby_rate = float(given.nodes[m] * given.usd_per_node_hour[m])
     compute = standby_rate * run.switch_probability * float(_billed(columns, m, run.standby_hours / used))
-    ready = min(standby_rate * run.switch_probability * setup, compute)
+    ready = min(standby_rate * run.switch_probability * float(given.setup_hours[m]), compute)
     standby = _cost(
         compute=compute - ready,
         setup=ready,

@@ -39,6 +39,7 @@ _DEARER = (
     "standby_fixed_usd",
 )
 _ALIKE = (
+    "setup_hours",
     "work_hours",
     "log_sigma",
     "rate",

@@ -177,7 +177,7 @@ class Estimate:
 def deviations(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats, nodes: Floats, weights: Floats) -> Estimate:
     """The deviations at shares `nodes` (0 to 1) of those in time, with quadrature `weights`, at intervals [pairs, tried]."""
     interval = interval_hours + pairs.checkpoint_hours[:, None]
-    room = terms.deadline_hours - terms.setup_hours - interval - pairs.changeover_hours[:, None]
+    room = terms.deadline_hours - pairs.setup_hours[:, None] - interval - pairs.changeover_hours[:, None]
     largest = largest_in_time(room, pairs.standby_work_hours[:, None], pairs.standby_log_sigma[:, None])
     return cut(largest, nodes, weights)
 
@@ -250,8 +250,9 @@ def legs_of(
         sigma = pairs.standby_log_sigma[:, None]
         tail = pairs.standby_work_hours[:, None] * mean_beyond(estimate.largest, sigma)
         first, standby_hours = runs.length[..., -1] * late, standby_hours + tail
-    spot_hours = terms.setup_hours + np.vecdot(paid, weights) + first
-    wall_hours = terms.setup_hours + np.vecdot(wall, weights) + first
+    setup_hours = pairs.setup_hours[:, None]
+    spot_hours = setup_hours + np.vecdot(paid, weights) + first
+    wall_hours = setup_hours + np.vecdot(wall, weights) + first
     standby_hours = standby_hours + probability * pairs.changeover_hours[:, None]
     return Legs(
         spot_hours=spot_hours,

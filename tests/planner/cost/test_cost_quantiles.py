@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.offer import PriceEstimate
 from gpuplan.planner.cost.cost_quantiles import RUNS, RunCosts, cost_quantiles, relative_prices
 from gpuplan.planner.model.settings import Discount
-from tests.planner.cost.test_planned_prices import JOB, ROWS, SETTINGS, offer
+from tests.planner.cost.test_planned_prices import JOB, ROWS, offer
 from tests.planner.spot_settings import replaced_at_once
 from tests.planner.verify.answers import answer_of, checked, snapshot_columns, tampered
 from tests.planner.verify.test_phases import SPOT_COLUMNS, STANDS_BY
@@ -76,7 +76,7 @@ def test_quantiles_of_phases_that_share_run_and_price_are_those_of_draws(sigma: 
 
 def test_the_cost_band_of_a_plan_is_that_of_draws_of_its_hours_and_its_price() -> None:
     phase, hours, cost = PLAN["phases"][0], PLAN["hours"], PLAN["cost_usd"]
-    setup = SETTINGS.setup_hours
+    setup = phase["setup_hours"]
     sigma = math.log((hours["p95"] - setup) / (hours["median"] - setup)) / 1.6449
     took = setup + (hours["median"] - setup) * np.exp(sigma * HOURS)
     price, band = float(phase["usd_per_node_hour"]), phase["price_estimate"]

@@ -134,7 +134,7 @@ def in_order(draw: random.Random, planned: Planned | Schedule) -> Run:
     for number, phase in enumerate(planned.phases):
         work = phase.hours_with_goodput * math.exp(phase.log_sigma * z)
         handed_over = write_hours(phase) if number < len(planned.phases) - 1 else 0.0
-        ups.append(SETTINGS.setup_hours + up_hours(draw, phase, work) + handed_over)
+        ups.append(phase.setup_hours + up_hours(draw, phase, work) + handed_over)
     return Run(sum(ups), ups)
 
 
@@ -143,18 +143,18 @@ def with_standby(deadline: float) -> Callable[[random.Random, Planned | Schedule
 
     def run(draw: random.Random, planned: Planned | Schedule) -> Run:
         spot, standby = planned.phases
-        z, setup = draw.gauss(0, 1), SETTINGS.setup_hours
+        z, setup, changeover = draw.gauss(0, 1), spot.setup_hours, standby.setup_hours
         assert spot.checkpoint_interval_hours is not None
         rate = spot.interruptions_per_hour * spot.choice.nodes
         work = spot.hours_with_goodput * math.exp(spot.log_sigma * z)
         all_on_standby = standby.hours_with_goodput * math.exp(standby.log_sigma * z)
         segments = max(1, math.ceil(work / spot.checkpoint_interval_hours))
         length = work / segments + write_hours(spot)
-        if setup + length + setup + all_on_standby > deadline:
-            return Run(setup + length + setup + all_on_standby, [setup + length, setup + all_on_standby])
+        if setup + length + changeover + all_on_standby > deadline:
+            return Run(setup + length + changeover + all_on_standby, [setup + length, changeover + all_on_standby])
         clock, done = setup, 0
         while done < segments:
-            last = deadline - length - setup - all_on_standby * (1 - done / segments)
+            last = deadline - length - changeover - all_on_standby * (1 - done / segments)
             if clock > last:
                 break
             until = draw.expovariate(rate)
@@ -168,7 +168,7 @@ def with_standby(deadline: float) -> Callable[[random.Random, Planned | Schedule
                 clock, back = clock + min(until, SETTINGS.restart_hours), until > SETTINGS.restart_hours
             if not back:
                 break
-        rest = 0.0 if done == segments else setup + all_on_standby * (1 - done / segments)
+        rest = 0.0 if done == segments else changeover + all_on_standby * (1 - done / segments)
         return Run(clock + rest, [clock, rest])
 
     return run

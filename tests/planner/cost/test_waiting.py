@@ -24,6 +24,7 @@ def billed(wait: float, rate: float = RATE) -> CostBreakdown:
     one = np.ones(1)
     run = Run(
         nodes=2 * one,
+        setup_hours=0.25 * one,
         work_hours=WORK * one,
         beside_hours=0 * one,
         log_sigma=0 * one,
@@ -64,17 +65,16 @@ def test_the_spread_is_that_of_a_simulation_with_zones_that_differ() -> None:
     between_zones = min(WAIT_LOG_SPREAD * RATE * 2.0 / (1 + RATE * 2.0), MOST_WAIT_LOG_SPREAD)
     in_zone = math.sqrt(float(waiting.sigma[0]) ** 2 - between_zones**2)
     assert in_zone == pytest.approx(math.sqrt(math.log1p((deviation / mean) ** 2)), rel=0.06)
-    settings = replace(replaced_at_once(least_saving_of_a_move_percent=0.0), spot_wait_hours=2.0)
     zones = np.exp(np.random.default_rng(4).normal(0.0, between_zones, len(ends)))
     # The lognormal has the mean as its median, so it errs towards late.
-    by = deadline_probability(waiting, 0, 0.25 + mean * 2.0, settings)
+    by = deadline_probability(waiting, 0, 0.25 + mean * 2.0, before_hours=0.25)
     assert by == pytest.approx((ends * zones <= mean * 2.0).mean(), abs=0.04)
 
 
 def test_runs_in_one_zone_are_in_time_as_often_as_in_the_public_traces() -> None:
     """Shares of 16,018, 16,888 and 10,540 starts in the traces of one node, at their mean rate (docs/accuracy.md)."""
     run = billed(spot_waits().of_one_node(OLD, 1), rate=DEFAULT_INTERRUPTIONS_PER_HOUR)
-    chances = [deadline_probability(run, 0, WORK * slack, replaced_at_once()) for slack in (1.25, 1.5, 2.0)]
+    chances = [deadline_probability(run, 0, WORK * slack, before_hours=0.25) for slack in (1.25, 1.5, 2.0)]
     assert chances == pytest.approx([0.546, 0.603, 0.748], abs=0.05)
 
 

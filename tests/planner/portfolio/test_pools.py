@@ -27,6 +27,7 @@ from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob
 from gpuplan.planner.portfolio.search_progress import Progress, Stage
 from gpuplan.planner.portfolio.shared_pools import pools_of
 from gpuplan.planner.workload import work_of
+from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.spot_settings import replaced_at_once
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -199,7 +200,8 @@ def test_what_the_user_s_own_runs_took_counts_for_every_job_of_a_portfolio() -> 
     )
     both = plain.keys() & taught.keys()
     assert both
-    assert all(taught[nodes] - SETTINGS.setup_hours > 1.5 * (plain[nodes] - SETTINGS.setup_hours) for nodes in both)
+    setup = {nodes: plain_setup_hours("aws", "A100-40GB-SXM", "on_demand", nodes, SETTINGS) for nodes in both}
+    assert all(taught[nodes] - setup[nodes] > 1.5 * (plain[nodes] - setup[nodes]) for nodes in both)
 
 
 def unlike(count: int) -> Portfolio:

@@ -69,7 +69,7 @@ def as_planned(seed: int, *, confidence: float = 0.9) -> tuple[Planned, Case] | 
         return None
     first = planned.phases[0]
     share = draw.uniform(0.05, 0.9)
-    elapsed = SETTINGS.setup_hours + (first.choice.hours.confident - SETTINGS.setup_hours) * share
+    elapsed = first.setup_hours + (first.choice.hours.confident - first.setup_hours) * share
     offer = first.choice.offer
     on = On(
         instance_type=offer.instance_type,
@@ -95,7 +95,6 @@ class After(Search):
         self.case, running = case, case.running
         left = case.answer().left
         super().__init__(rest_of(left.job, left.share), case.columns, SETTINGS)
-        self.no_setup = Search(rest_of(left.job, left.share), case.columns, replace(SETTINGS, setup_hours=0.0))
         on = running.on
         assert on is not None
         key = (on.provider, on.region, on.zone, on.instance_type, on.price_kind)
@@ -109,11 +108,9 @@ class After(Search):
         write = self.gb / SETTINGS.checkpoint_gbs / 3600 / self.here.nodes if self.case.running.up else 0.0
         for i, (column, share) in enumerate(zip(columns, steps, strict=True)):
             stays = up and i == 0
-            # What runs has been billed for its least time already.
-            priced_configurations = replace(column, minimum_hours=0.0) if stays else column
-            usd, (busy, _, _) = (self.no_setup if stays else self).phase(
-                priced_configurations, share, last=i == len(columns) - 1
-            )
+            # What runs is set up, and has been billed for its least time already.
+            priced_configurations = replace(column, setup_hours=0.0, minimum_hours=0.0) if stays else column
+            usd, (busy, _, _) = self.phase(priced_configurations, share, last=i == len(columns) - 1)
             if not stays:
                 origin = self.place if before is None else before.place
                 if before is None:

@@ -135,7 +135,7 @@ def test_a_run_that_goes_as_planned_goes_on_as_planned(confidence: float) -> Non
         # Compute and storage that were expected of the work so far, at the mean of what it was estimated to take; the
         # checkpoint at the end of the phase is still to be written.
         mean = math.exp(first.log_sigma**2 / 2)
-        up = SETTINGS.setup_hours + mean * first.hours_with_goodput * case.running.done.value / first.share
+        up = first.setup_hours + mean * first.hours_with_goodput * case.running.done.value / first.share
         stored = first.choice.cost.storage * up / first.choice.hours.expected
         rest = planned.cost.expected - up * per_hour - stored - first.choice.cost.egress
         assert isinstance(answer.best, Planned)

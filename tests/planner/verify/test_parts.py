@@ -33,6 +33,7 @@ from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import Context, context_of
 from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, interval_hours_of, probability_by, quantile, wall_hours
 from gpuplan.planner.workload import work_of
+from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.small_catalogues import OBSERVED, START, random_job
 from tests.planner.verify.answers import SETTINGS, answer_of, checked, small_columns, snapshot_columns, tampered
 
@@ -89,9 +90,10 @@ def test_hours_and_costs_of_a_sweep_are_those_of_the_published_formulas(seed: in
             sigma = context.estimator.row(offer_group.machine, nodes).log_sigma
             rate, wait = _hazard(offer_group, nodes)
             waits = 1 + rate * wait
-            paid = SETTINGS.setup_hours + median / waits * np.exp(sigma * ERRORS)
+            setup = _setup(offer_group, nodes)
+            paid = setup + median / waits * np.exp(sigma * ERRORS)
             billed = float(np.mean(_billed(offer_group, paid)))
-            hours = SETTINGS.setup_hours + median * math.exp(sigma**2 / 2)
+            hours = setup + median * math.exp(sigma**2 / 2)
             usd = nodes * billed * offer_group.micros / 1e6 + place.storage_per_hour * hours + place.egress
             assert priced.micros == pytest.approx(usd * 1e6, rel=2e-3, abs=2)
             assert priced.confident_hours == pytest.approx(confident, rel=1e-12)
@@ -104,6 +106,11 @@ def _billed(offer_group: OfferGroup, paid: NDArray[np.float64]) -> NDArray[np.fl
         return np.ceil(paid / offer_group.kind.term_hours - 1e-9) * offer_group.kind.term_hours
     step, least = offer_group.kind.billing_step_seconds / 3600, offer_group.kind.billing_minimum_seconds / 3600
     return np.maximum(np.ceil(paid / step - 1e-9) * step, least)
+
+
+def _setup(offer_group: OfferGroup, nodes: int) -> float:
+    machine = offer_group.machine.type
+    return plain_setup_hours(machine.provider, machine.accelerator, offer_group.kind.name, nodes, SETTINGS)
 
 
 def _hazard(offer_group: OfferGroup, nodes: int) -> tuple[float, float]:
@@ -134,9 +141,9 @@ def _by_hand(context: Context, offer_group: OfferGroup, nodes: int) -> tuple[flo
         between_zones = min(WAIT_LOG_SPREAD * rate * wait / (1 + rate * wait), MOST_WAIT_LOG_SPREAD)
         sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2) + between_zones**2)
     mean = run * math.exp(row.log_sigma**2 / 2)
-    if not SETTINGS.setup_hours + mean <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS):
+    if not _setup(offer_group, nodes) + mean <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS):
         return None
-    return run, SETTINGS.setup_hours + run * math.exp(z * sigma)
+    return run, _setup(offer_group, nodes) + run * math.exp(z * sigma)
 
 
 def test_a_plan_is_verified_on_many_nodes_only_if_no_whole_node_count_costs_less() -> None:

@@ -155,16 +155,18 @@ def test_linear_bounds_of_hours_hold_at_every_share_and_count_waits_between_zone
 
 @given(
     st.lists(
-        st.tuples(st.floats(0, 50), st.floats(0, 20), st.floats(0, 500), st.floats(0.1, 60)), min_size=2, max_size=12
+        st.tuples(st.floats(0, 50), st.floats(0, 20), st.floats(0, 500), st.floats(0.1, 60), st.floats(0, 2)),
+        min_size=2,
+        max_size=12,
     ),
     st.floats(0.5, 80),
 )
 def test_what_is_put_aside_before_pairs_are_formed_is_in_none_that_costs_less(
-    rows: list[tuple[float, float, float, float]], hours: float
+    rows: list[tuple[float, float, float, float, float]], hours: float
 ) -> None:
     zero = np.zeros(len(rows), np.int64)
-    start, data, work, takes = (np.array(column) for column in zip(*rows, strict=True))
-    lines = Lines(start, data, work, takes, zero, zero, zero)
+    start, data, work, takes, setup = (np.array(column) for column in zip(*rows, strict=True))
+    lines = Lines(start, data, work, takes, setup, zero, zero, zero)
     bounds = pair_bounds(lines, lines, hours)
     np.fill_diagonal(bounds, np.inf)
     assert (least_in_a_pair(lines, hours) <= bounds.min(axis=1) + 1e-9 * (1 + bounds.min())).all()
@@ -174,7 +176,7 @@ def test_what_is_put_aside_before_pairs_are_formed_is_in_none_that_costs_less(
             mixes = [
                 start[one] + start[other] + max(data[one], data[other]) + work[one] * x + work[other] * (1 - x)
                 for x in shares
-                if takes[one] * x + takes[other] * (1 - x) <= hours
+                if setup[one] + setup[other] + takes[one] * x + takes[other] * (1 - x) <= hours
             ]
             if one != other and mixes:
                 assert bounds[one, other] <= min(mixes) + 1e-9

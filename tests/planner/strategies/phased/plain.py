@@ -24,6 +24,7 @@ from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.verify.billed_hours import expected_billed
 from gpuplan.planner.workload import work_of
+from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.small_catalogues import START, estimated
 
 STEPS = 100_000
@@ -40,6 +41,7 @@ class Column:
 
     key: tuple[str, str, str, str, str]
     nodes: int
+    setup_hours: float
     work_hours: float
     log_sigma: float
     stack: tuple[str, str]
@@ -142,6 +144,9 @@ class Search:
                 Column(
                     key=key,  # type: ignore[arg-type]
                     nodes=nodes,
+                    setup_hours=plain_setup_hours(
+                        instance_type.provider, instance_type.accelerator, kind, nodes, self.settings
+                    ),
                     work_hours=hours,
                     log_sigma=log_sigma,
                     stack=(accelerators()[instance_type.accelerator].stack, precision),
@@ -161,7 +166,7 @@ class Search:
         """USD without egress, and busy hours with the confidence asked (inf: not allowed), expected, and of 19 of 20."""
         settings, work = self.settings, column.work_hours * (steps / STEPS)
         write = self.gb / settings.checkpoint_gbs / 3600 / column.nodes
-        fixed = settings.setup_hours + (0.0 if last else write)
+        fixed = column.setup_hours + (0.0 if last else write)
         run, wall, variance = work, work, column.log_sigma**2
         if column.rate:
             tau = min(max(math.sqrt(2 * write / column.rate), 1e-9), work)

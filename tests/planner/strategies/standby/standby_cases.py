@@ -14,7 +14,7 @@ SECOND = 1 / 3600
 
 
 def terms(*, deadline: float = 60.0, confidence: float = 0.9) -> StandbyTerms:
-    return StandbyTerms(deadline_hours=deadline, confidence=confidence, setup_hours=0.25, restart_hours=0.25)
+    return StandbyTerms(deadline_hours=deadline, confidence=confidence, restart_hours=0.25)
 
 
 def a_pair(
@@ -28,10 +28,12 @@ def a_pair(
     standby_work: float = 36.0,
     standby_usd: float = 10.0,
     changeover: float = 0.25,
+    setup: float = 0.25,
 ) -> Pairs:
     one = np.ones(1)
     return Pairs(
         spot=np.zeros(1, np.int64),
+        setup_hours=setup * one,
         work_hours=work * one,
         log_sigma=sigma * one,
         rate=rate * one,
@@ -64,6 +66,7 @@ def some_offers(seed: int, spots: int, standbys: int, wait: float = 0.0) -> Offe
 
     return Offered(
         spots=Spots(
+            setup_hours=np.linspace(0.15, 0.35, spots),
             work_hours=drawn(5, 80, spots),
             log_sigma=np.full(spots, sigma),
             rate=drawn(0.01, 1, spots),
@@ -120,7 +123,7 @@ def _one(pair: Pairs, terms: StandbyTerms, interval: float, draw: random.Random)
     standby = float(pair.standby_work_hours[0]) * math.exp(float(pair.standby_log_sigma[0]) * z)
     segments = max(1, math.ceil(work / interval - 1e-9))
     length = work / segments + write
-    clock = paid = terms.setup_hours
+    clock = paid = float(pair.setup_hours[0])
     if clock + length + changeover + standby > terms.deadline_hours:
         return paid + length, changeover + standby, 1.0, clock + length + changeover + standby, factor
     done, called = 0, False
@@ -153,6 +156,7 @@ def node_counts_of_one_machine(spots: range, standbys: range) -> Offered:
     alike, others = np.ones(len(spot)), np.ones(len(standby))
     return Offered(
         spots=Spots(
+            setup_hours=0.25 * alike,
             work_hours=8.5 / spot,
             log_sigma=0.05 * alike,
             rate=0.11 * spot,

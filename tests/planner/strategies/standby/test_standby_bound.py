@@ -34,11 +34,12 @@ def drawn(seed: int, rough: bool) -> tuple[Pairs, StandbyTerms]:
         standby_work=work * slower,
         standby_usd=usd * between(1.2 if rough else 2, 8 if rough else 4),
         changeover=changeover,
+        setup=SETUP,
     )
-    added_spread = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
-    pair.log_sigma[:] = math.hypot(spread, added_spread) if added_spread > 0 else spread + added_spread
+    wider = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
+    pair.log_sigma[:] = math.hypot(spread, wider) if wider > 0 else spread + wider
     deadline = work * slower * between(1.02, 6 if rough else 2.5) + changeover + 0.5
-    return pair, StandbyTerms(deadline_hours=deadline, confidence=0.02, setup_hours=SETUP, restart_hours=RESTART)
+    return pair, StandbyTerms(deadline_hours=deadline, confidence=0.02, restart_hours=RESTART)
 
 
 def integral(pair: Pairs, asked: StandbyTerms) -> float:
@@ -97,9 +98,9 @@ def test_a_jump_in_the_cost_of_a_call_does_not_lift_the_bound_above_it() -> None
     for work in np.linspace(1.9, 2.1, 41):
         pair = a_pair(
             work=float(work), sigma=0.05, rate=0.009, wait=0.127, write=0.0003, usd=46, standby_work=1.16, standby_usd=366,
-            changeover=1.5,
+            changeover=1.5, setup=SETUP,
         )  # fmt: skip
         pair.log_sigma[:] = 0.15
-        asked = StandbyTerms(deadline_hours=3.95, confidence=0.02, setup_hours=SETUP, restart_hours=RESTART)
+        asked = StandbyTerms(deadline_hours=3.95, confidence=0.02, restart_hours=RESTART)
         for cells in (COARSE, FINE):
             assert float(least(pair, asked, cells)[0]) <= integral(pair, asked) * (1 + 1e-3)

@@ -59,10 +59,7 @@ def test_hours_on_either_machine_and_calls_are_those_of_the_rule(case: str) -> N
 def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
     """Nobody fails here, so whoever calls the standby has paid all hours until then, however long a restart is."""
     pair = a_pair(work=8, standby_work=2, rate=1e-6, write=0.01)
-    brief, long = (
-        StandbyTerms(deadline_hours=4, confidence=0.9, setup_hours=0.25, restart_hours=restart)
-        for restart in (0.01, 0.5)
-    )
+    brief, long = (StandbyTerms(deadline_hours=4, confidence=0.9, restart_hours=restart) for restart in (0.01, 0.5))
     interval = 0.1
     first, second = standby_run(pair, brief, interval), standby_run(pair, long, interval)
     assert first.switch_probability == pytest.approx(1.0, abs=1e-4)

@@ -29,6 +29,7 @@ from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Standby
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan, search_standby_plans, starts
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
 from gpuplan.planner.workload import work_of
+from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
 from tests.planner.spot_settings import replaced_at_once
 
@@ -109,8 +110,13 @@ def pair_of(candidates: Candidates, k: int, m: int) -> Pairs | None:
     one, nodes = np.ones(1), [int(table.nodes[i]) for i in (k, m)]
     # Waits of an hour after each preemption differ between zones.
     between_zones = min(WAIT_LOG_SPREAD * table.cluster_rate[k] / (1 + table.cluster_rate[k]), MOST_WAIT_LOG_SPREAD)
+    setup = [
+        plain_setup_hours(offer.provider, chip, offer.price_kind, count, settings)
+        for offer, chip, count in zip(offers, chips, nodes, strict=True)
+    ]
     return Pairs(
         spot=np.array([k]),
+        setup_hours=setup[0] * one,
         work_hours=rows.hours_with_goodput[int(table.row[k])] * one,
         log_sigma=np.hypot(rows.log_sigma[int(table.row[k])], between_zones) * one,
         rate=table.cluster_rate[k] * one,
@@ -129,7 +135,7 @@ def pair_of(candidates: Candidates, k: int, m: int) -> Pairs | None:
         standby_fixed_usd=moving * one,
         standby_step_hours=one / 3600,
         standby_minimum_hours=one / 60,
-        changeover_hours=(settings.setup_hours + far * gb / settings.move_gbs / 3600) * one,
+        changeover_hours=(setup[1] + far * gb / settings.move_gbs / 3600) * one,
     )
 
 
@@ -138,7 +144,6 @@ def terms_of(job: TrainingJob) -> StandbyTerms:
     return StandbyTerms(
         deadline_hours=job.deadline_hours,
         confidence=job.confidence,
-        setup_hours=SETTINGS.setup_hours,
         restart_hours=SETTINGS.restart_hours,
     )
 

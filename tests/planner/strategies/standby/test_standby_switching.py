@@ -67,7 +67,7 @@ def test_no_run_ends_late_whose_standby_is_fast_enough(case: str) -> None:
     interval = float(outcomes(pair, asked).interval_hours[0])
     seen = simulate(pair, asked, interval, 400, seed=6)
     late = seen.ends > asked.deadline_hours + 1e-9
-    room = asked.deadline_hours - asked.setup_hours - float(pair.changeover_hours[0]) - interval
+    room = asked.deadline_hours - float(pair.setup_hours[0]) - float(pair.changeover_hours[0]) - interval
     assert not (late & (seen.factor * float(pair.standby_work_hours[0]) < room - 0.5)).any()
 
 

@@ -14,25 +14,26 @@ Figures = tuple[int, int, int, int]
 
 
 def _columns(figures: list[Figures]) -> PhaseColumns:
-    """Standbys with these places, hours of work, USD by the step and USD by the hour."""
-    place, work, usd, by_the_hour = np.array(figures).T
+    """Standbys with these places, hours of work, USD by the step and hours of set-up."""
+    place, work, usd, setup = np.array(figures).T
     ones = np.ones(len(figures))
     run = SimpleNamespace(
         nodes=ones,
         usd_per_node_hour=usd.astype(float),
+        setup_hours=setup.astype(float),
         work_hours=work.astype(float),
         log_sigma=ones,
         billing_step_hours=ones,
         billing_minimum_hours=ones,
-        storage_usd_per_hour=by_the_hour.astype(float),
+        storage_usd_per_hour=place.astype(float),
         power_usd_per_node_hour=0 * ones,
     )
     return cast(PhaseColumns, SimpleNamespace(run=run, place=place, migration_class=np.zeros(len(figures), np.int64)))
 
 
 def test_a_standby_stays_that_two_faster_ones_beat_each_in_one_thing_alone() -> None:
-    one_is_dear_by_the_hour, other_by_the_step, between = (0, 1, 1, 3), (0, 2, 3, 1), (0, 3, 2, 2)
-    worthwhile = worth_a_standby(_columns([one_is_dear_by_the_hour, other_by_the_step, between]), np.arange(3))
+    one_starts_late, other_is_dear, between = (0, 1, 1, 3), (0, 2, 3, 1), (0, 3, 2, 2)
+    worthwhile = worth_a_standby(_columns([one_starts_late, other_is_dear, between]), np.arange(3))
     assert worthwhile.tolist() == [0, 1, 2]
 
 

@@ -215,6 +215,8 @@ class Phase(Machines):
     """Which figures of the offer are modelled and not observed."""
     preemption_wait_hours: NotRequired[float]
     """Unpaid hours without machines after a preemption. Absent where there is none, and from plans of older releases."""
+    setup_hours: NotRequired[float]
+    """Paid hours before the first step. Absent from plans of older releases, which state them in their settings."""
     learned: NotRequired[PhaseLearned]
     """What past runs changed about the estimate."""
     run_limit: NotRequired[PhaseLimit]
