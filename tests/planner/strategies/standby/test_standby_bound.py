@@ -36,8 +36,8 @@ def drawn(seed: int, rough: bool) -> tuple[Pairs, StandbyTerms]:
         changeover=changeover,
         setup=SETUP,
     )
-    wider = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
-    pair.log_sigma[:] = math.hypot(spread, wider) if wider > 0 else spread + wider
+    beyond = float(rng.uniform(0, 2)) if seed % 4 else -spread * float(rng.uniform(0, 1))
+    pair.log_sigma[:] = math.hypot(spread, beyond) if beyond > 0 else spread + beyond
     deadline = work * slower * between(1.02, 6 if rough else 2.5) + changeover + 0.5
     return pair, StandbyTerms(deadline_hours=deadline, confidence=0.02, restart_hours=RESTART)
 
