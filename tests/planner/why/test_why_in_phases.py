@@ -191,7 +191,7 @@ def test_what_wins_sooner_on_two_node_counts_wins_at_the_price_told_and_not_abov
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
     document = {
-        "workload": {"kind": "preset", "model": "resnet-50", "samples": 60e6},
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": 70e6},
         "deadline": "8h",
         "constraints": {"price_kinds": ["on_demand"]},
     }
