@@ -1,6 +1,6 @@
 """Planning one job on a snapshot: the provably cheapest plan, or why there is none."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,15 @@ from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_
 from gpuplan.planner.explain.software_warnings import software_warnings
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
-from gpuplan.planner.model.outcome import CommitmentOffer, NoPlan, PhaseChoice, Planned, Proof, SensitivityRanges
+from gpuplan.planner.model.outcome import (
+    CommitmentOffer,
+    NoPlan,
+    PhaseChoice,
+    Planned,
+    Proof,
+    SensitivityRanges,
+    StandbyChoice,
+)
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.measured_steps import timing_note
@@ -99,36 +107,53 @@ def plan(
     with stage("candidates"):
         candidate_set = candidates(question)
     with stage("solve"):
-        outcome = best_plan(candidate_set, frontier=frontier)
-    if isinstance(outcome, NoPlan):
-        return outcome
+        cheapest = _cheapest(candidate_set)
+    if isinstance(cheapest, NoPlan):
+        return cheapest
     with stage("ladder"):
-        first = planned_ladder(candidate_set, outcome)
-        named = outcome if first.row is None else _on_first_choice(candidate_set, outcome, *first.row)
-        return replace(named, ladder=first.ladder, capacity=capacity)
+        begun = planned_ladder(candidate_set, cheapest.best.schedule)
+    with stage("explain"):
+        planned = _in_words(cheapest, begun.only, with_frontier=frontier)
+        return replace(planned, ladder=begun.ladder, capacity=capacity)
 
 
-def best_plan(candidates: Candidates, *, frontier: bool = False) -> Planned | NoPlan:
-    """The proven best plan over these candidates, or why none meets the requirements."""
-    job = candidates.question.job
-    broken = over(candidates.table, job.deadline_hours, job.budget_usd)
-    chosen = BEST[job.objective](candidates.table, broken == 0)
+def best_plan(candidates: Candidates) -> Planned | NoPlan:
+    """The proven best plan over these candidates if its machines are obtained, or why none meets the requirements."""
+    cheapest = _cheapest(candidates)
+    return cheapest if isinstance(cheapest, NoPlan) else _in_words(cheapest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cheapest:
+    """The best plan if its machines are obtained, with its proof.
+
+    `broken` has the bits of deadline and budget for each configuration of the table, `front` its frontier of cost and
+    hours; `chosen` is the best configuration that meets both, if there is one.
+    """
+
+    candidates: Candidates
+    broken: Marks
+    front: Places
+    chosen: int | None
+    best: Best
+    certificate: SolverCertificate
+
+
+def _cheapest(candidates: Candidates) -> _Cheapest | NoPlan:
+    """The best plan if its machines are obtained, or why none meets the requirements."""
+    question, job, table = candidates.question, candidates.question.job, candidates.table
+    broken = over(table, job.deadline_hours, job.budget_usd)
+    chosen = BEST[job.objective](table, broken == 0)
     best, unsure = cheapest_or_why_unsure(candidates, chosen)
     if best is None:
-        refused = explain(candidates.question, candidates)
+        refused = explain(question, candidates)
         notes = [
             note for note in (unsure, with_extra_phases(candidates), with_higher_budget(candidates)) if note is not None
         ]
         return replace(refused, warnings=(*notes, *refused.warnings))
-    return _planned(candidates, broken, chosen, best, with_frontier=frontier)
-
-
-def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Best, *, with_frontier: bool) -> Planned:
-    question, table, schedule = candidates.question, candidates.table, best.schedule
-    columns = question.markets[0].columns
     front = pareto(table, np.ones(len(table), np.bool_))
-    certificate = _certified(question.job, table, front, chosen, best)
-    if may_change_machines(question.job):
+    certificate = _certified(job, table, front, chosen, best)
+    if may_change_machines(job):
         certificate = over_phases(
             certificate,
             best.searched,
@@ -136,9 +161,24 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
             len(candidates.shares),
             least_saving_percent=question.settings.least_saving_of_a_move_percent,
         )
+    return _Cheapest(
+        candidates=candidates, broken=broken, front=front, chosen=chosen, best=best, certificate=certificate
+    )
+
+
+def _in_words(cheapest: _Cheapest, first: Configurations | None = None, *, with_frontier: bool = False) -> Planned:
+    """The cheapest plan, or the plan on the only configuration of `first`; the proof is that of the cheapest."""
+    candidates, best, front, broken = cheapest.candidates, cheapest.best, cheapest.front, cheapest.broken
+    question, table = candidates.question, candidates.table
+    schedule = best.schedule
+    if first is not None:
+        schedule = on_one_configuration(replace(candidates, table=first, shares=first), 0)
+    chosen = cheapest.chosen if first is None and len(schedule.phases) == 1 else None
+    micros = schedule.cost.expected
+    assumed = _assumptions(candidates, schedule)
     return Planned(
         job=question.job,
-        snapshot_id=columns.snapshot_id,
+        snapshot_id=question.markets[0].columns.snapshot_id,
         start=question.start,
         settings=question.settings,
         learned=question.learned,
@@ -147,52 +187,32 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         hours=schedule.hours,
         deadline_probability=schedule.deadline_probability,
         proof=Proof(
-            certificate=certificate,
+            certificate=cheapest.certificate,
             offers_considered=candidates.offers_considered,
             configurations_considered=len(table),
             rejected=with_late_and_dear(candidates, broken),
         ),
         sensitivity=_sensitivity(candidates, broken, front, chosen, schedule),
-        alternatives=alternatives(candidates, front, broken, schedule.cost.expected, moves=len(schedule.phases) > 1),
-        other_framework=cheaper_with_another_framework(question, schedule.cost.expected),
-        commitments=_commitments(candidates, schedule.phases),
-        frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=(*_forgone(question, best), *_assumptions(candidates, schedule)),
-        doubts=plan_doubts(question, schedule.phases),
-        fallback=None
-        if chosen is None or len(schedule.phases) > 1
-        else fallback(candidates, chosen, schedule.cost.expected),
-        warnings=_warnings(candidates, broken, schedule),
-        actions=_actions(candidates, schedule, schedule.cost.expected),
-    )
-
-
-def _on_first_choice(candidates: Candidates, cheapest: Planned, table: Configurations, row: int) -> Planned:
-    """The plan on the first choice of the ladder, a row of this table, with the proof of the cheapest plan if obtained."""
-    question, job, compared, only = candidates.question, candidates.question.job, candidates.table, np.array([row])
-    schedule = on_one_configuration(replace(candidates, table=table.take(only), shares=table.take(only)), 0)
-    among = joined([compared, table.take(only)])
-    micros, broken = schedule.cost.expected, over(compared, job.deadline_hours, job.budget_usd)
-    front = pareto(compared, np.ones(len(compared), np.bool_))
-    return replace(
-        cheapest,
-        phases=schedule.phases,
-        cost=schedule.cost,
-        hours=schedule.hours,
-        deadline_probability=schedule.deadline_probability,
-        sensitivity=around(compared, front, (float(micros), schedule.hours.confident), job.deadline_hours),
-        alternatives=tuple(
-            replace(alternative, extra=alternative.choice.cost.expected - micros)
-            for alternative in cheapest.alternatives
-        ),
+        alternatives=alternatives(candidates, front, broken, micros, moves=len(schedule.phases) > 1),
         other_framework=cheaper_with_another_framework(question, micros),
         commitments=_commitments(candidates, schedule.phases),
-        assumptions=_assumptions(candidates, schedule),
+        frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
+        assumptions=assumed if first is not None else (*_forgone(question, best), *assumed),
         doubts=plan_doubts(question, schedule.phases),
-        fallback=fallback(replace(candidates, table=among, shares=among), len(compared), micros),
+        fallback=_standby_beside(candidates, chosen, first, micros),
         warnings=_warnings(candidates, broken, schedule),
-        actions=_actions(candidates, schedule, cheapest.cost.expected),
+        actions=_actions(candidates, schedule, best.schedule.cost.expected),
     )
+
+
+def _standby_beside(
+    candidates: Candidates, chosen: int | None, first: Configurations | None, micros: int
+) -> StandbyChoice | None:
+    """The standby beside a plan on a configuration of the candidates, or on the only one of `first`."""
+    if first is not None:
+        among = joined([candidates.table, first])
+        candidates, chosen = replace(candidates, table=among, shares=among), len(candidates.table)
+    return None if chosen is None else fallback(candidates, chosen, micros)
 
 
 def _warnings(candidates: Candidates, broken: Marks, schedule: Schedule) -> tuple[str, ...]:
@@ -218,11 +238,11 @@ def _actions(candidates: Candidates, schedule: Schedule, least_micros: int) -> t
 def _sensitivity(
     candidates: Candidates, broken: Marks, front: Places, chosen: int | None, schedule: Schedule
 ) -> SensitivityRanges:
-    """Sensitivity: exact for one configuration; for several phases, steps to single configurations."""
+    """Sensitivity: exact for the cheapest configuration (`chosen`); for another plan, steps to single configurations."""
     job, table = candidates.question.job, candidates.table
     if job.objective != "cost":
         return NOT_OF_COST
-    if chosen is None or len(schedule.phases) > 1:
+    if chosen is None:
         return around(table, front, (float(schedule.cost.expected), schedule.hours.confident), job.deadline_hours)
     price = break_even_price(schedule.phases[0].choice, cheapest_rival(candidates, broken, chosen))
     return sensitivity(table, front, chosen, job.deadline_hours, price)

@@ -43,6 +43,11 @@ class LadderOption:
     row: tuple[Configurations, int] | None = None
 
     @property
+    def only(self) -> Configurations | None:
+        """A table of only its configuration; None for the plan itself."""
+        return None if self.row is None else self.row[0].take(np.array([self.row[1]]))
+
+    @property
     def pool(self) -> Pool:
         """The machine in its place under its price kind: one refusal answers for any number of nodes."""
         offer = self.offer

@@ -19,7 +19,7 @@ from gpuplan.planner.availability.ladder_options import LadderOption, options_of
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import first_least
 from gpuplan.planner.candidates.configurations import Configurations
-from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.strategies.schedule import Schedule
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Judged:
         )
 
 
-def last_choices(candidates: Candidates, plan: Planned, first: LadderOption, judged: Judged) -> list[LadderOption]:
+def last_choices(candidates: Candidates, plan: Schedule, first: LadderOption, judged: Judged) -> list[LadderOption]:
     """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
 
     Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
@@ -59,7 +59,8 @@ def last_choices(candidates: Candidates, plan: Planned, first: LadderOption, jud
     if len(cells):
         tables.append(Judged.of(candidates, all_places(candidates, cells)[0]))
         option = _last(candidates, tables, first, 2)
-    if option is None and first.place.chance <= 0.0 and plan.job.objective == "cost" and len(plan.phases) == 1:
+    in_cost = candidates.question.job.objective == "cost"
+    if option is None and first.place.chance <= 0.0 and in_cost and len(plan.phases) == 1:
         only = _last(candidates, tables, first, 1)
         return [] if only is None else [only]
     lasts: list[LadderOption] = []
@@ -74,7 +75,7 @@ def last_choices(candidates: Candidates, plan: Planned, first: LadderOption, jud
     return lasts
 
 
-def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
+def _most_certain_in_cell(candidates: Candidates, plan: Schedule) -> float:
     """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
     phase = plan.phases[0]
     market = candidates.question.markets[phase.market]
@@ -112,7 +113,7 @@ def _in_time(candidates: Candidates, table: Configurations, position: int) -> ND
     return np.asarray(positions(deadline - table.cost_breakdown.hours_at_confidence) >= position)
 
 
-def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
+def _cell_of(candidates: Candidates, plan: Schedule) -> NDArray[np.int64]:
     """The cell of the plan's first machines."""
     phase = plan.phases[0]
     snapshot, offer = candidates.question.markets[phase.market].snapshot, phase.choice.offer

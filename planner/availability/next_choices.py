@@ -19,7 +19,9 @@ from gpuplan.planner.availability.last_choices import Judged, last_choices
 from gpuplan.planner.availability.obtainable import band
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
-from gpuplan.planner.model.outcome import BestOrder, LadderStep, Planned, PlannedLadder
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.outcome import BestOrder, LadderStep, PlannedLadder
+from gpuplan.planner.strategies.schedule import Schedule
 
 #: A choice with at least this chance needs no next one.
 _SURE = 1.0 - 1e-9
@@ -29,51 +31,52 @@ _EQUAL = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstChoice:
-    """A ladder, and the configuration that it begins with by table and row; None where that is the plan as it was."""
+    """A ladder, and a table of only the configuration that it begins with; None where that is the plan as it was."""
 
     ladder: PlannedLadder
-    row: tuple[Configurations, int] | None = None
+    only: Configurations | None = None
 
 
-def planned_ladder(candidates: Candidates, plan: Planned) -> FirstChoice:
-    """The choices that keep the expected outcome least; `plan` is the best one if its machines are obtained.
+def planned_ladder(candidates: Candidates, plan: Schedule) -> FirstChoice:
+    """The choices that keep the expected outcome least; `plan` is the best schedule if its machines are obtained.
 
     The last choice is the best one that is certain, or the most certain one there is. For the least cost any configuration
     may come first. Beside a plan that changes machines such a ladder is only stated, and for other objectives the plan
     comes first.
     """
+    job = candidates.question.job
     first = _first(candidates, plan)
     if first.place.chance >= _SURE:
-        return FirstChoice(ladder=_answer(plan, _alone(first)))
+        return FirstChoice(ladder=_answer(job, plan, _alone(first)))
     judged = Judged.of(candidates, candidates.table)
     lasts = last_choices(candidates, plan, first, judged)
     if not lasts:
-        return FirstChoice(ladder=_answer(plan, _alone(first)))
+        return FirstChoice(ladder=_answer(job, plan, _alone(first)))
     between = [_Between.of(candidates, first, last, judged) for last in lasts]
     impossible, moves = first.place.chance <= 0.0, len(plan.phases) > 1
-    if plan.job.objective == "cost" and impossible and not moves:
-        orders = [one.any_first(plan, float("inf")) for one in between]
-        return _other_first(plan, first, min(orders, key=_expected), min(one.bound for one in orders))
+    if job.objective == "cost" and impossible and not moves:
+        orders = [one.any_first(job, plan, float("inf")) for one in between]
+        return _other_first(job, plan, first, min(orders, key=_expected), min(one.bound for one in orders))
     begun = [one.after_the_plan() for one in between]
     solved = min(begun, key=_expected)
-    if plan.job.objective != "cost":
-        return FirstChoice(ladder=_answer(plan, solved))
-    orders = [one.any_first(plan, solved.ladder.expected) for one in between]
+    if job.objective != "cost":
+        return FirstChoice(ladder=_answer(job, plan, solved))
+    orders = [one.any_first(job, plan, solved.ladder.expected) for one in between]
     order = min(orders, key=_expected)
     bound = min(one.bound for one in (*orders, *(begun if moves else ())))
     better = order.ladder.expected < solved.ladder.expected * (1.0 - _EQUAL)
     if better and not moves:
-        return _other_first(plan, first, order, bound)
-    ladder = _answer(plan, replace(solved, bound=bound))
+        return _other_first(job, plan, first, order, bound)
+    ladder = _answer(job, plan, replace(solved, bound=bound))
     stated = better or impossible
     return FirstChoice(ladder=replace(ladder, best_order=_best_order(order)) if stated else ladder)
 
 
-def _other_first(plan: Planned, first: LadderOption, order: "_Solved", bound: float) -> FirstChoice:
+def _other_first(job: TrainingJob, plan: Schedule, first: LadderOption, order: "_Solved", bound: float) -> FirstChoice:
     """The ladder that begins with another choice than the cheapest if obtained."""
     solved = replace(order.until_certain(), bound=bound)
     (cheapest,) = _steps([first], (first.place.chance,))
-    return FirstChoice(ladder=replace(_answer(plan, solved), cheapest=cheapest), row=solved.tried[0].row)
+    return FirstChoice(ladder=replace(_answer(job, plan, solved), cheapest=cheapest), only=solved.tried[0].only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +127,13 @@ class _Between:
         ladder = least_ladder(arrays_of(options), len(options) - 1, first=0)
         return _Solved(options=options, ladder=ladder, bound=_bound(options, self.several, ladder.expected))
 
-    def any_first(self, plan: Planned, to_beat: float) -> _Solved:
+    def any_first(self, job: TrainingJob, plan: Schedule, to_beat: float) -> _Solved:
         """The best ladder with any choice first, if it is expected to cost less than `to_beat`; a plan of several phases is no choice of it."""
         first, *rest = self.options
         alone = [option for option in rest if (option.pool, option.nodes) != (first.pool, first.nodes)]
         options, several = rest, self.several
         if len(plan.phases) == 1 and first.place.chance > 0.0:
-            options = [replace(first, last_position=_latest(plan)), *alone]
+            options = [replace(first, last_position=_latest(job.deadline_hours, plan)), *alone]
             several = replace(
                 several,
                 chance=np.append(several.chance, first.place.chance),
@@ -155,22 +158,21 @@ def _best_order(order: _Solved) -> BestOrder:
     )
 
 
-def _latest(plan: Planned) -> int:
+def _latest(deadline: float | None, plan: Schedule) -> int:
     """The latest step at which the plan itself meets the deadline."""
-    deadline = plan.job.deadline_hours
     if deadline is None:
         return MOST_STEPS
     return min(MOST_STEPS, int(positions(np.array([deadline - plan.hours.confident]))[0]))
 
 
-def _first(candidates: Candidates, plan: Planned) -> LadderOption:
+def _first(candidates: Candidates, plan: Schedule) -> LadderOption:
     """The plan itself: its machines at the start decide whether they are obtained."""
     phase = plan.phases[0]
     value: float = {
         "cost": float(plan.cost.expected),
         "time": round(plan.hours.confident * 1e6),
         "carbon": round(sum(phase.carbon_kg or 0.0 for phase in plan.phases) * 1e6),
-    }[plan.job.objective]
+    }[candidates.question.job.objective]
     market = candidates.question.markets[phase.market]
     return LadderOption(
         offer=phase.choice.offer,
@@ -201,10 +203,10 @@ def _alone(first: LadderOption) -> _Solved:
     return _Solved(options=[first], ladder=ladder, bound=first.value)
 
 
-def _answer(plan: Planned, solved: _Solved) -> PlannedLadder:
+def _answer(job: TrainingJob, plan: Schedule, solved: _Solved) -> PlannedLadder:
     """The ladder in the words of an answer. The last choice is waited for, so it takes what the others leave."""
     minutes, tried, chances = capacity_prior().try_minutes, solved.tried, solved.ladder.chance_when_tried
-    in_cost = plan.job.objective == "cost"
+    in_cost = job.objective == "cost"
     reached, cost, value = 1.0, 0.0, 0.0
     for option, chance in zip(tried, chances, strict=True):
         takes = reached if option is tried[-1] else reached * chance
@@ -223,19 +225,19 @@ def _answer(plan: Planned, solved: _Solved) -> PlannedLadder:
         value=value / 1e6,
         bound=min(solved.bound, value) / 1e6,
         nothing_obtained=reached,
-        last_start_hours=_last_start_hours(plan, tried),
+        last_start_hours=_last_start_hours(job, tried),
         considered=len(solved.options),
         shapes=tuple(dict.fromkeys(option.shape for option in solved.options if option.place.chance < 1.0)),
     )
 
 
-def _last_start_hours(plan: Planned, tried: list[LadderOption]) -> float | None:
+def _last_start_hours(job: TrainingJob, tried: list[LadderOption]) -> float | None:
     """When the last choice is asked for at the latest, so that it is in time if its try takes all its minutes.
 
     Until then the others are asked for again, unless hours are what counts.
     """
-    deadline, try_hours = plan.job.deadline_hours, capacity_prior().try_minutes / 60.0
-    if deadline is None or len(tried) < 2 or plan.job.objective == "time":
+    deadline, try_hours = job.deadline_hours, capacity_prior().try_minutes / 60.0
+    if deadline is None or len(tried) < 2 or job.objective == "time":
         return None
     return max(deadline - tried[-1].in_words().hours.confident - try_hours, (len(tried) - 1) * try_hours)
 
