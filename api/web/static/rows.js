@@ -94,8 +94,10 @@
       const root = phone.matches ? null : box;
       watching = new IntersectionObserver(
         (entries) => {
-          // Leaving first, so that no more than what is near is ever laid out.
-          entries.sort((one, other) => one.isIntersecting - other.isIntersecting).forEach((entry) => {
+          // A page that came and left meanwhile has two entries, of which the later counts. Leaving first, so that no
+          // more than what is near is ever laid out.
+          const latest = [...new Map(entries.map((entry) => [entry.target, entry])).values()];
+          latest.sort((one, other) => one.isIntersecting - other.isIntersecting).forEach((entry) => {
             (entry.isIntersecting ? near : far)(entry.target, numbers.get(entry.target));
           });
         },

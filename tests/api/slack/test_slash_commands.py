@@ -70,7 +70,7 @@ def test_a_pasted_job_file_is_planned(acme: Acme) -> None:
 
 
 def test_a_pasted_configuration_of_another_tool_is_planned_with_the_words_before_it(acme: Acme) -> None:
-    assert "Cheapest for llama-3-8b" in acme.asks(f"plan samples=50k gpus=8 by=3d ```{LLAMA_FACTORY}```").text
+    assert "for llama-3-8b: $" in acme.asks(f"plan samples=50k gpus=8 by=3d ```{LLAMA_FACTORY}```").text
     lacks = text_of(acme.types(f"plan ```{LLAMA_FACTORY}```"))
     assert "write tokens=2B or samples=50k before the code block" in lacks
     assert "did you mean samples=?" in text_of(acme.types(f"plan sample=50k ```{LLAMA_FACTORY}```"))

@@ -89,6 +89,8 @@ def test_rows_that_could_not_be_loaded_are_fetched_again_when_they_come_near(vis
     reader = visit()
     reader.go("/catalogue?provider=azure")
     page = reader.page
+    # The second page is near the first and stays there.
+    page.wait_for_selector(f"tr[aria-rowindex='{int(page.get_attribute('table.lines', 'data-page') or 0) + 2}']")
     page.route("**/catalogue/rows*", lambda route: route.fulfill(status=404))
     page.locator(".tall").focus()
     page.keyboard.press("End")
