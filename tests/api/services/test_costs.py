@@ -24,7 +24,7 @@ from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-START = datetime(2026, 11, 30, 18, tzinfo=UTC)
+START = datetime(2026, 11, 30, 23, tzinfo=UTC)
 MONTHS = ("2026-11", "2026-12")
 
 
@@ -38,7 +38,7 @@ def alone(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Ser
 
 @pytest.fixture(scope="module")
 def plans(alone: Services) -> dict[str, dict[str, Any]]:
-    """Plans of three jobs that begin six hours before the month ends, by name; that of `idea` does not count."""
+    """Plans of three jobs that begin an hour before the month ends, by name; that of `idea` does not count."""
     made = {name: planned(alone, name, team) for name, team in (("chat", "research"), ("ads", "sales"), ("idea", ""))}
     for name in ("chat", "ads"):
         alone.costs.adopt(made[name]["id"], now=NOW)
@@ -70,7 +70,7 @@ def test_a_plan_is_split_over_its_months_by_its_hours(alone: Services, plans: di
     assert [{row.plan_id for row in part.plans} for part in parts] == [{plans["chat"]["id"], plans["ads"]["id"]}] * 2
     whole = micros(plans["chat"]) + micros(plans["ads"])
     assert sum(total_micros(part)["planned"] for part in parts) == pytest.approx(whole, abs=10)
-    share = 6.0 / plans["chat"]["phases"][0]["hours"]
+    share = 1.0 / plans["chat"]["phases"][0]["hours"]
     assert total_micros(parts[0])["planned"] == pytest.approx(whole * share, rel=1e-3)
     assert alone.costs.of_month("2027-01").total == CostTotal(
         planned_usd="0.00", actual_usd="0.00", expected_usd="0.00", plans=0
