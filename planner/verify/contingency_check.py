@@ -19,7 +19,7 @@ AT: Path = ("fallback",)
 CHECK = "alternatives"
 #: The planner's normal distribution is accurate to 7.5e-8, and a figure of the document to nine digits.
 ROUNDED_CHANCE = 3e-7
-#: The planner prices a fallback by two moments: the largest measured error, as a share of the cost, rounded up.
+#: The planner cuts the estimate's error into few points: the error of hours on interruptible machines (`REPLAYED`).
 EXTRA_SHARE = 0.01
 FIGURES = (
     "hours_with_goodput",

@@ -1,7 +1,9 @@
 """The standby named beside a plan on interruptible machines that already meets the deadline: where to go, and by when.
 
-It is advice: the plan's own figures do not depend on it, so moments are accurate enough to price it. The standby with the
+It is advice: the plan's own figures do not depend on it, so moments are accurate enough to choose it. The standby with the
 least expected cost of the run, in whole micro-dollars, is named; of equal ones the one that does all the work for least.
+Its probability of a call and its cost are stated from the whole distribution of the losses: where few preemptions use the
+slack up, moments miss a sixth of the calls.
 
 If calling a standby never saves money (`_Alone.may_pay`), no standby makes the run cheaper than the run alone. So of the
 standbys that are sure to meet the deadline, the one that does all the work for least is priced first. If its calls add
@@ -19,6 +21,7 @@ from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.model.outcome import StandbyChoice
 from gpuplan.planner.strategies.phase_details import phase
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, starts, worth_a_standby
@@ -60,6 +63,7 @@ def fallback(candidates: Candidates, chosen: int, cost_micros: int) -> StandbyCh
     if best is None or not np.isfinite(best[1].usd[0]):
         return None
     at_best, seen = best
+    probability, usd = _exactly(pairs.take(slice(at_best, at_best + 1)), offers.terms, seen)
     length = float(seen.interval_hours[0] + pairs.checkpoint_hours[0])
     ready = length + float(pairs.changeover_hours[at_best])
     last = job.deadline_hours - ready
@@ -70,10 +74,18 @@ def fallback(candidates: Candidates, chosen: int, cost_micros: int) -> StandbyCh
         ready_hours=ready,
         switch_by_hours=at,
         switch_share=share_needed(at, last, work),
-        probability=float(seen.switch_probability[0]),
+        probability=probability,
         in_time=float(seen.in_time[0]),
-        extra=max(round(float(seen.usd[0]) * 1e6) - cost_micros, 0),
+        extra=max(round(usd * 1e6) - cost_micros, 0),
     )
+
+
+def _exactly(pair: Pairs, terms: StandbyTerms, seen: Outcomes) -> tuple[float, float]:
+    """The probability of a call and the expected cost of a pair with this outcome; where nothing is called, it is exact."""
+    if seen.switch_probability[0] == 0:
+        return 0.0, float(seen.usd[0])
+    run = PricedRun.of(pair, terms, float(seen.interval_hours[0]))
+    return float(run.legs.switch_probability[0, 0]), run.usd
 
 
 def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
