@@ -165,10 +165,10 @@ def plain(seed: int = 21) -> tuple[TrainingJob, Columns, Planned]:
 def test_the_chance_of_the_plan_is_the_one_that_its_cloud_gave() -> None:
     job, columns, planned = plain()
     choice = planned.phases[0].choice
-    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.12),))
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.6),))
     shown = answer_of(job, columns, capacity=live)["plan"]
     without = answer_of(job, columns)["plan"]
-    assert shown["capacity_ladder"]["chance"] == 0.12
+    assert shown["capacity_ladder"]["chance"] == 0.6
     assert shown["capacity_ladder"]["chance_source"]["asked_at"] == "2026-11-21T00:00:00Z"
     assert shown["id"] != without["id"]
     assert "live_capacity" not in without
@@ -267,6 +267,6 @@ def test_what_was_not_learned_is_in_the_plan_and_in_its_identity() -> None:
 def test_a_forged_answer_is_found(path: tuple[str | int, ...], value: object, figure: str) -> None:
     job, columns, planned = plain()
     choice = planned.phases[0].choice
-    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.12),))
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.6),))
     shown = answer_of(job, columns, capacity=live)
     assert figure in names(checked(tampered(shown, path, value), job, columns))
