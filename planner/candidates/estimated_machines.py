@@ -4,6 +4,8 @@ from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from gpuplan.planner.candidates.estimate_cache import Able, cached_estimates
 from gpuplan.planner.candidates.machine_shapes import Shapes
 from gpuplan.planner.candidates.markets import Market
@@ -13,10 +15,14 @@ from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.performance.corrected_estimates import estimate_learned
-from gpuplan.planner.performance.estimator_request import Estimates
+from gpuplan.planner.performance.estimator_request import Estimates, Machines
 from gpuplan.planner.performance.measured_steps import as_timed
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 from gpuplan.planner.workload.step_work import Work
+
+#: What the estimate of a machine row depends on; one node does not use the network between nodes.
+_ONE_NODE = ("accelerator", "devices", "fraction", "device_memory_mib", "intranode_gbs")
+_MACHINE = (*_ONE_NODE, "scaleup_domain", "internode_gbps", "clusters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,6 +32,16 @@ class Estimated:
     rows: MachineCandidates
     estimates: Estimates
     able: Able | None = None
+
+
+def estimate_of(estimated: Estimated, machines: Machines) -> Estimates | None:
+    """What is already estimated for the only row of `machines`; None if that row is not there or cannot run."""
+    known = estimated.rows.machines
+    left = np.flatnonzero((known.nodes == machines.nodes) & (estimated.estimates.reason == 0))
+    for name in _MACHINE if machines.nodes[0] > 1 else _ONE_NODE:
+        mine, theirs = getattr(machines, name), getattr(known, name)[left]
+        left = left[(theirs == mine) | (np.isnan(theirs) & np.isnan(mine))]
+    return estimated.estimates.only(int(left[0])) if len(left) else None
 
 
 def shapes_left(market: Market, screened: Screened) -> frozenset[int]:

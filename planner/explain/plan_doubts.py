@@ -1,14 +1,16 @@
 """The largest doubts about a plan's hours, as those of an estimate of the machines that do most of its work."""
 
-from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.candidates.candidate_set import Candidates
+from gpuplan.planner.candidates.estimated_machines import estimate_of
 from gpuplan.planner.explain.software_warnings import machines_of
 from gpuplan.planner.model.outcome import PhaseChoice
 from gpuplan.planner.performance.estimate_doubts import Asked, doubts_of
 
 
-def plan_doubts(question: Question, phases: tuple[PhaseChoice, ...]) -> tuple[str, ...]:
+def plan_doubts(candidates: Candidates, phases: tuple[PhaseChoice, ...]) -> tuple[str, ...]:
     """The sentences on the doubts about the phase with the largest share of the work; none for parts of cards."""
-    machines = machines_of(question, max(phases, key=lambda phase: phase.share))
+    question, main = candidates.question, max(phases, key=lambda phase: phase.share)
+    machines = machines_of(question, main)
     if machines is None:
         return ()
     job = question.job
@@ -20,5 +22,7 @@ def plan_doubts(question: Question, phases: tuple[PhaseChoice, ...]) -> tuple[st
         learned=question.learned,
         states_layout="the layout of the plan, in what you run",
     )
-    doubts = doubts_of(asked, asked.estimated(question.work, job.training))
+    # Hours of owned machines may be measured ones; a doubt is the ratio of two estimates.
+    known = None if question.markets[main.market].owned else estimate_of(candidates.estimated[main.market], machines)
+    doubts = doubts_of(asked, known or asked.estimated(question.work, job.training))
     return tuple(doubt.sentence for doubt in doubts)

@@ -152,6 +152,12 @@ class Estimates:
         shape: dict[str, int | str] = {part: int(getattr(self, part)[index]) for part in parts}
         return shape | {"checkpointing": CHECKPOINTING[int(self.checkpointing[index])]}
 
+    def only(self, index: int) -> "Estimates":
+        """Element `index` alone."""
+        at = slice(index, index + 1)
+        arrays: dict[str, Any] = {name: getattr(self, name)[at] for name in arrays_of(self)}
+        return replace(self, **arrays, terms={name: term[at] for name, term in self.terms.items()})
+
     def __len__(self) -> int:
         """The number of rows, equal to that of the machines."""
         return len(self.reason)

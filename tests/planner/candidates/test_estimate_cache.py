@@ -1,6 +1,7 @@
 """The estimate cache gives every job the estimates that it would have without a cache, bit for bit."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.planner.candidates import estimate_cache
+from gpuplan.planner.candidates.estimated_machines import Estimated, estimate_of
 from gpuplan.planner.candidates.machine_shapes import shapes_of
 from gpuplan.planner.candidates.node_counts import machine_candidates
 from gpuplan.planner.model.job import Preset, Training
@@ -117,3 +119,29 @@ def test_a_job_on_many_nodes_caches_no_table() -> None:
     assert able is None
     assert len(estimate_cache._tables) == before
     assert len(estimates) == len(rows.machines)
+
+
+def test_the_estimate_of_one_machine_row_is_found_among_those_of_all() -> None:
+    training = Training(method="full")
+    work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
+    rows, estimates, able = estimate_cache.cached_estimates(
+        SHAPES, (0, 1, 3), 3, work, training, goodput=0.9, learned=TAUGHT
+    )
+    estimated = Estimated(rows=rows, estimates=estimates, able=able)
+    able_rows = 0
+    for row in set(rows.row.tolist()):
+        machines = rows.machines.take(np.array([row]))
+        known = estimate_of(estimated, machines)
+        anew = estimate_learned(work, training, machines, goodput=0.9, learned=TAUGHT)
+        assert (known is None) == bool(anew.reason[0])
+        if known is None:
+            continue
+        able_rows += 1
+        assert all(np.array_equal(getattr(known, name), getattr(anew, name)) for name in arrays_of(anew))
+        assert {name: term[0] for name, term in known.terms.items()} == {n: t[0] for n, t in anew.terms.items()}
+        assert estimate_of(estimated, replace(machines, devices=machines.devices + 1000)) is None
+        slower = replace(machines, internode_gbps=machines.internode_gbps + 1.0)
+        # The network between nodes is of no account for one.
+        of_no_account = machines.nodes[0] == 1 or np.isnan(machines.internode_gbps[0])
+        assert (estimate_of(estimated, slower) is not None) == of_no_account
+    assert able_rows
