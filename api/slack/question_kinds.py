@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Most prices of a message.
 MOST_POINTS = 25
+#: Most longer deadlines that are planned in search of a cheaper plan.
+MOST_DEADLINES_TRIED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +80,25 @@ def _planned(gpuplan: "Services", job: JsonObject, *notes: str) -> FinishedAnswe
 
 
 def _cheaper(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
-    """The plan at the next deadline that is cheaper."""
+    """The plan at the next deadline that is cheaper.
+
+    A longer deadline lets cheaper machines in, but those with the best chances may stay the first choice: then the
+    deadline after it is tried.
+    """
     body = _saved(gpuplan, asked).body
-    step = body.sensitivity.next_cheaper if isinstance(body, Plan) else None
-    if step is None:
-        return FinishedAnswer(message=note("No longer deadline is cheaper: this is the cheapest plan at any speed."))
-    return _moved(gpuplan, asked, body, step.deadline_hours, f"With a deadline of {duration(step.deadline_hours)}:")
+    job, longer, hours = job_of(gpuplan, asked, body), body, 0.0
+    for _ in range(MOST_DEADLINES_TRIED):
+        step = longer.sensitivity.next_cheaper if isinstance(longer, Plan) else None
+        if step is None:
+            return FinishedAnswer(
+                message=note("No longer deadline is cheaper: this is the cheapest plan at any speed.")
+            )
+        hours = step.deadline_hours
+        job |= {"deadline": _with_margin(hours)}
+        longer = gpuplan.plans.plan(job, live=None, save=False).body
+        if isinstance(body, Plan) and isinstance(longer, Plan) and longer.cost_usd.expected < body.cost_usd.expected:
+            return _planned(gpuplan, job, f"With a deadline of {duration(hours)}:")
+    return FinishedAnswer(message=note(f"No deadline up to {duration(hours)} is cheaper."))
 
 
 def _faster(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
@@ -97,9 +112,12 @@ def _faster(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 
 
 def _moved(gpuplan: "Services", asked: SlackAnswer, body: Plan | Infeasible, hours: float, what: str) -> FinishedAnswer:
-    # A margin of 0.1 %: a deadline of exactly these hours would depend on rounding.
-    job = job_of(gpuplan, asked, body) | {"deadline": round(hours * 1.001, 4)}
-    return _planned(gpuplan, job, what)
+    return _planned(gpuplan, job_of(gpuplan, asked, body) | {"deadline": _with_margin(hours)}, what)
+
+
+def _with_margin(hours: float) -> float:
+    """A deadline of exactly these hours would depend on rounding: 0.1 % more."""
+    return round(hours * 1.001, 4)
 
 
 def job_of(gpuplan: "Services", asked: SlackAnswer, body: Plan | Infeasible) -> JsonObject:

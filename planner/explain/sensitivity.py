@@ -38,11 +38,13 @@ def around(
     """Steps to configurations that are cheaper or faster than a plan of these (micro-dollars, confident hours).
 
     For a plan of several phases these are steps to plans on one configuration: savings are then lower bounds, and extra costs
-    upper bounds.
+    upper bounds. The first choice of a ladder may be dearer than another configuration in time, which is no reason for
+    a longer deadline.
     """
     hours, cost = table.cost_breakdown.hours_at_confidence[frontier], cost_micros(table)[frontier]
     micros, mine_hours = mine
-    slower = np.flatnonzero((cost < micros) & (hours > mine_hours))
+    allowed_hours = math.inf if deadline_hours is None else max(mine_hours, deadline_hours)
+    slower = np.flatnonzero((cost < micros) & (hours > allowed_hours))
     faster = np.flatnonzero(hours < mine_hours)
     return SensitivityRanges(
         deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),

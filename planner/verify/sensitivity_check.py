@@ -20,7 +20,10 @@ def sensitivity(context: Context, outcome: Outcome, survey: Survey) -> None:
     mine = field_coverage.micros("cost_usd", "expected")
     front, confident_hours = survey.frontier(), outcome.confident
     of_cost = job.objective == "cost"
-    slower = [one for one in front if one[1] < mine and one[0] > confident_hours * (1 + SAME)] if of_cost else []
+    late = job.deadline_hours
+    slower = (
+        [one for one in front if one[1] < mine and late is not None and one[0] > late * (1 + SAME)] if of_cost else []
+    )
     faster = [one for one in front if one[0] < confident_hours * (1 - SAME)] if of_cost else []
     per_hour = slope(front, job.deadline_hours) if of_cost and job.deadline_hours is not None else 0.0
     why = "not the value from the frontier of the enumeration"
