@@ -7,6 +7,11 @@ at p*, and so win at a higher price. The least cost over plans is concave in p, 
 climb to the price at which none wins any more, and never past it (Dinkelbach 1967). The same steps over all machines lead
 to the price up to which a plan would use the offer in one of its phases. Prices are rounded down to a micro-dollar.
 
+Each step searches below the cost of the chosen plan. Over all machines it searches no pair of spot and standby without the
+offer: those cost what they cost today, when none replaced the chosen plan. A step needs some plan that wins. Where more pairs
+are left below the limit than the standby search could price exactly, it prices the likeliest only; the price is then one at
+which a plan is known to use the offer, and a higher one may do.
+
 The *discount* is the least percentage off all prices of X at which some configuration of X ties, or the best plan of X
 in several phases, whose cost falls linearly too.
 """
@@ -22,7 +27,7 @@ from gpuplan.planner.candidates.configuration_choice import BEST, cheapest, cost
 from gpuplan.planner.candidates.configurations import Configurations, joined, of_a_share
 from gpuplan.planner.model.outcome import Choice, Planned
 from gpuplan.planner.strategies.schedule import Schedule
-from gpuplan.planner.strategies.strategy_choice import cheapest_schedule
+from gpuplan.planner.strategies.strategy_choice import cheapest_below
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +73,7 @@ def break_even(candidates: Candidates, best: Planned | None, chosen: Planned) ->
     if ties is None:
         return None
     climb = _Climb(candidates=candidates, choice=ties.choice, chosen=chosen)
-    wins_at = climb.highest(ties.wins_at, lambda schedule: schedule.cost.expected <= climb.most(schedule))
+    wins_at = climb.highest(ties.wins_at, climb.wins_alone)
     off = ties.discount_percent if best is None else min(ties.discount_percent, _off(best, climb.most(best)))
     return replace(ties, wins_at=max(ties.wins_at, wins_at), discount_percent=off)
 
@@ -84,7 +89,7 @@ def joining(candidates: Candidates, only: Candidates, ties: BreakEven | None, ch
         choice = in_words(only, only.table, index)
         low = max(1, round(choice.offer.usd_micros_per_hour * _NEXT_TO_NOTHING))
     climb = _Climb(candidates=candidates, choice=choice, chosen=chosen)
-    joins_at = climb.highest(low, lambda schedule: climb.paid(schedule) > 0)
+    joins_at = climb.highest(low, climb.joins, among_others=True)
     if joins_at <= (0 if ties is None else ties.wins_at):
         return None
     return Joining(choice=choice, price=choice.offer.usd_micros_per_hour, joins_at=joins_at)
@@ -127,8 +132,10 @@ class _Climb:
     choice: Choice
     chosen: Planned
 
-    def highest(self, low: int, wins: Callable[[Schedule], bool]) -> int:
+    def highest(self, low: int, wins: Callable[[Schedule], bool], *, among_others: bool = False) -> int:
         """The highest price, from `low` up, at which the best plan wins; 0 if not even at `low`.
+
+        `among_others` says that the chosen plan is one of these candidates.
 
         A winning plan wins up to the price at which it ties unchanged. Costs are whole micro-dollars, so a step from a very low
         price may go too far: from then on the interval is halved.
@@ -136,7 +143,7 @@ class _Climb:
         at, price = _place(self.candidates, self.choice), self.choice.offer.usd_micros_per_hour
         highest, now, lost = 0, low, price + 1
         for _ in range(_MOST_STEPS if at is not None else 0):
-            schedule = None if at is None else _planned_at(self.candidates, at, now)
+            schedule = None if at is None else self._planned_at(at, now, among_others=among_others)
             if schedule is not None and wins(schedule):
                 highest, paid = now, self.paid(schedule)
                 room = self.most(schedule) - schedule.cost.expected
@@ -151,12 +158,42 @@ class _Climb:
                 break
         return highest
 
+    def _planned_at(self, at: tuple[int, int], micros: int, *, among_others: bool) -> Schedule | None:
+        """The best plan with the offer at another price, if one wins.
+
+        No other plan wins, so the chosen plan's cost limits the search. Among others, no plan without the offer has become
+        cheaper: those that cost less than the chosen one, but have too little gain from a move, still have too little.
+        """
+        repriced = _repriced(self.candidates, at, micros)
+        table, job = repriced.table, repriced.question.job
+        chosen = BEST[job.objective](table, over(table, job.deadline_hours, job.budget_usd) == 0)
+        if among_others:
+            using = (table.market == at[0]) & (table.place == at[1])
+            return cheapest_below(repriced, chosen, float(self.chosen.cost.expected), using=using)
+        return cheapest_below(repriced, chosen, self.chosen.cost.expected + 1.0)
+
+    def wins_alone(self, schedule: Schedule) -> bool:
+        """Whether a plan of X alone replaces the chosen one."""
+        return schedule.cost.expected <= self.most(schedule)
+
+    def joins(self, schedule: Schedule) -> bool:
+        """Whether the best plan uses the offer: `schedule`, or the chosen one if only that has moves and gains enough by them."""
+        if (
+            len(schedule.phases) == 1 < len(self.chosen.phases)
+            and self.most_moving(schedule) > self.chosen.cost.expected
+        ):
+            return False
+        return self.paid(schedule) > 0
+
     def most(self, schedule: Schedule | Planned) -> int:
         """The cost at which a plan replaces the chosen one: a plan with moves must also save what a move has to."""
-        cost = self.chosen.cost.expected
         if len(schedule.phases) == 1 or len(self.chosen.phases) > 1:
-            return cost
-        return int(cost * (1 - self.chosen.settings.least_saving_of_a_move_percent / 100))
+            return self.chosen.cost.expected
+        return int(self.most_moving(self.chosen))
+
+    def most_moving(self, without_moves: Schedule | Planned) -> float:
+        """The cost below which a plan with moves replaces one without."""
+        return without_moves.cost.expected * (1 - self.chosen.settings.least_saving_of_a_move_percent / 100)
 
     def paid(self, schedule: Schedule) -> int:
         """Micro-dollars that a plan pays for the offer by the hour."""
@@ -178,15 +215,6 @@ def _place(candidates: Candidates, choice: Choice) -> tuple[int, int] | None:
             if columns.offer(int(snapshot.original[place])) == offer:
                 return number, place
     return None
-
-
-def _planned_at(candidates: Candidates, at: tuple[int, int], micros: int) -> Schedule | None:
-    """The best plan with one offer at another price."""
-    repriced = _repriced(candidates, at, micros)
-    job = candidates.question.job
-    chosen = BEST[job.objective](repriced.table, over(repriced.table, job.deadline_hours, job.budget_usd) == 0)
-    best = cheapest_schedule(repriced, chosen)
-    return None if best is None else best.schedule
 
 
 def _repriced(candidates: Candidates, at: tuple[int, int], micros: int) -> Candidates:

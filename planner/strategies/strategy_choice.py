@@ -4,6 +4,10 @@ Each strategy returns its best schedule with a bound. The plan is the cheapest o
 """
 
 from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpuplan.catalog.model.money import usd_display
 from gpuplan.planner.candidates.candidate_set import Candidates, over
@@ -25,6 +29,8 @@ from gpuplan.planner.strategies.standby.standby_pairs import (
     search_standby_plans,
 )
 from gpuplan.planner.strategies.standby.standby_schedule import standby_schedule
+
+Marks = NDArray[np.bool_]
 
 
 def plans_one_configuration(job: TrainingJob) -> bool:
@@ -70,16 +76,8 @@ def cheapest_or_why_unsure(candidates: Candidates, chosen: int | None) -> tuple[
     one = None if chosen is None else on_one_configuration(candidates, chosen)
     if plans_one_configuration(candidates.question.job):
         return (None if one is None else Best(schedule=one)), None
-    alone = float("inf") if one is None else float(one.cost.expected)
-    searched = search_phases(candidates, alone)
-    phased = searched.best
-    standby_search = search_standby_plans(candidates, alone if phased is None else float(phased.plan.micros))
-    moving = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
-    if moving is not None and _within_budget(candidates, moving):
-        phased = None
-    else:
-        standby_search = replace(standby_search, best=None)
-        moving = None if phased is None else in_phases(candidates, phased)
+    moving, searched, standby_search = _cheapest_move(candidates, inf if one is None else float(one.cost.expected))
+    phased = None if standby_search.best is not None else searched.best
     if moving is not None and moving.cost.expected < limit_micros(candidates, chosen):
         return Best(schedule=moving, phased=phased, searched=searched, standby_search=standby_search), None
     if one is not None:
@@ -88,12 +86,44 @@ def cheapest_or_why_unsure(candidates: Candidates, chosen: int | None) -> tuple[
     return None, _not_compared(min(searched.left_usd, standby_search.left_open_usd))
 
 
+def cheapest_below(
+    candidates: Candidates, chosen: int | None, most_micros: float, *, using: Marks | None = None
+) -> Schedule | None:
+    """The schedule of `cheapest_schedule` if that costs less than `most_micros`; else one that does not, or None.
+
+    With `using`, the marked configurations of one offer, it is known that no plan with a move and without these costs less
+    than `most_micros`: only pairs of spot and standby with one of these are searched.
+    """
+    one = None if chosen is None else on_one_configuration(candidates, chosen)
+    if plans_one_configuration(candidates.question.job):
+        return one
+    most_micros = min(most_micros, limit_micros(candidates, chosen))
+    moving, _, _ = _cheapest_move(candidates, most_micros, using)
+    return moving if moving is not None and moving.cost.expected < most_micros else one
+
+
+def _cheapest_move(
+    candidates: Candidates, most_micros: float, using: Marks | None = None
+) -> tuple[Schedule | None, Searched, StandbySearch]:
+    """The cheapest schedule with a move below `most_micros`, and both searches; that of standbys has a best if it is one."""
+    searched = search_phases(candidates, most_micros)
+    phased = searched.best
+    standby_search = search_standby_plans(
+        candidates, most_micros if phased is None else float(phased.plan.micros), using
+    )
+    moving = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
+    if moving is None or not _within_budget(candidates, moving):
+        standby_search = replace(standby_search, best=None)
+        moving = None if phased is None else in_phases(candidates, phased)
+    return moving, searched, standby_search
+
+
 def _without_moves(
     searched: Searched, standby_search: StandbySearch, limit_usd: float
 ) -> tuple[Searched, StandbySearch]:
     """Both searches where no move saves enough; pairs left out matter only if they may cost less than the limit."""
-    left = searched.left_usd if searched.left_usd < limit_usd else float("inf")
-    left_open = standby_search.left_open_usd if standby_search.left_open_usd < limit_usd else float("inf")
+    left = searched.left_usd if searched.left_usd < limit_usd else inf
+    left_open = standby_search.left_open_usd if standby_search.left_open_usd < limit_usd else inf
     return (
         replace(searched, best=None, left_usd=left),
         replace(standby_search, best=None, left_open_usd=left_open),
@@ -102,7 +132,7 @@ def _without_moves(
 
 def _not_compared(least_usd: float) -> str | None:
     """A sentence for a job without a plan, if no plan that was not compared costs less than `least_usd`."""
-    if least_usd == float("inf"):
+    if least_usd == inf:
         return None
     return (
         "not proven: too many pairs of configurations were left to compare all of them; a plan of two phases or with a "
@@ -119,7 +149,7 @@ def _within_budget(candidates: Candidates, schedule: Schedule) -> bool:
 def limit_micros(candidates: Candidates, chosen: int | None) -> float:
     """The cost that a plan with a move must stay below, in micro-dollars: inf where no plan without one is feasible."""
     if chosen is None:
-        return float("inf")
+        return inf
     least = candidates.question.settings.least_saving_of_a_move_percent
     return float(cost_micros(candidates.table)[chosen]) * (1 - least / 100)
 
@@ -134,7 +164,7 @@ def with_extra_phases(candidates: Candidates) -> str | None:
     if job.constraints.max_phases > 1 or plans_one_configuration(job):
         return None
     extended = replace(job, constraints=replace(job.constraints, max_phases=2))
-    phased = cheapest_in_phases(replace(candidates, question=replace(candidates.question, job=extended)), float("inf"))
+    phased = cheapest_in_phases(replace(candidates, question=replace(candidates.question, job=extended)), inf)
     if phased is None:
         return None
     usd = usd_display(round(phased.plan.micros))

@@ -28,6 +28,7 @@ from gpuplan.planner.strategies.standby.standby_search import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 #: Young's interval is near the optimum: the cost of spot alone, less this part, is a bound for pairs.
 _INTERVAL_WITHIN = 0.01
@@ -67,8 +68,11 @@ class StandbySearch:
 NO_STANDBY = StandbySearch()
 
 
-def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbySearch:
-    """The cheapest pair that costs less than `most_micros` and the budget, and a bound on the pairs left open."""
+def search_standby_plans(candidates: Candidates, most_micros: float, using: Marks | None = None) -> StandbySearch:
+    """The cheapest pair that costs less than `most_micros` and the budget, and a bound on the pairs left open.
+
+    `using` marks configurations of one offer: then only pairs with one of these, in the role that it can have, are searched.
+    """
     job, table = candidates.question.job, candidates.table
     if job.deadline_hours is None or job.constraints.max_phases < 2 or job.objective != "cost":
         return NO_STANDBY
@@ -77,12 +81,17 @@ def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbyS
     # Skip spot runs that already meet the deadline: they are candidates as single configurations.
     late = table.cost_breakdown.hours_at_confidence > job.deadline_hours
     spots = late & (table.cost_breakdown.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd) & (table.cluster_rate > 0)
+    standbys = None
+    if using is not None and (table.cluster_rate[using] > 0).any():
+        spots &= using
+    elif using is not None:
+        standbys = using
     cheapest, left_open, left_open_usd = None, 0, np.inf
     for delay_hours, alike in starts(candidates, spots):
-        offered = Offers(candidates, alike, delay_hours)
+        offered = Offers(candidates, alike, delay_hours, only=standbys)
         if not offered:
             continue
-        searched = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
+        searched = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd, all_or_few=using is not None)
         left_open, left_open_usd = left_open + searched.left_open, min(left_open_usd, searched.left_open_usd)
         best = searched.best
         if best is None or _too_much_carbon(candidates, offered, best):
@@ -100,7 +109,7 @@ def search_standby_plans(candidates: Candidates, most_micros: float) -> StandbyS
     return StandbySearch(best=cheapest, left_open=left_open, left_open_usd=left_open_usd)
 
 
-def starts(candidates: Candidates, spots: NDArray[np.bool_]) -> list[tuple[float, NDArray[np.bool_]]]:
+def starts(candidates: Candidates, spots: Marks) -> list[tuple[float, Marks]]:
     """The marked configurations by the hours until they are available: one group, unless a job is running."""
     table, job = candidates.table, candidates.question.job
     if candidates.question.origin is None:
@@ -122,11 +131,17 @@ def starts(candidates: Candidates, spots: NDArray[np.bool_]) -> list[tuple[float
 class Offers:
     """The candidates that can form a pair: the columns `spots` and `standbys` of `columns`; false if there are none.
 
-    Standbys that another one beats (`worth_a_standby`) are left out, unless `beaten` is true.
+    Standbys that another one beats (`worth_a_standby`) are left out, unless `beaten` is true, and all but `only` if given.
     """
 
     def __init__(
-        self, candidates: Candidates, spots: NDArray[np.bool_], delay_hours: float, *, beaten: bool = False
+        self,
+        candidates: Candidates,
+        spots: Marks,
+        delay_hours: float,
+        *,
+        beaten: bool = False,
+        only: Marks | None = None,
     ) -> None:
         table, job, settings = candidates.table, candidates.question.job, candidates.question.settings
         deadline = float("inf") if job.deadline_hours is None else job.deadline_hours
@@ -137,6 +152,8 @@ class Offers:
         )
         taken_away = table.cluster_rate > 0
         steady = ~taken_away & (table.cost_breakdown.hours_median < deadline)
+        if only is not None:
+            steady &= only
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return

@@ -23,11 +23,14 @@ Ints = NDArray[np.int64]
 
 #: The most runs priced exactly, some 4 ms each, which limits the time. Pairs beyond are left open, with their bound.
 MOST_EXACT = 1_000
-_BATCH = 256
+#: As many where a cheap pair is enough and more pairs are left than could be priced exactly, so that none is proven cheapest.
+FEW_EXACT = 250
+#: Pairs of which the cheapest by moments are priced first; more of them where only a few are.
+_BATCH, _LARGE_BATCH = 256, 512
 #: Pairs bounded at once: few enough that arrays over them stay in the cache of a core.
 _CELLS = 4_000
 #: Sizes of the blocks of standbys that are bounded as one, each a multiple of the next, where there are enough.
-_BLOCKS = (512, 64, 8)
+_BLOCKS = (64, 16, 4)
 _FEWEST_BLOCKS = 8
 #: Figures that make a run dearer without changing its dynamics, and figures that, with the interval, set the dynamics.
 _DEARER = (
@@ -154,15 +157,25 @@ class PairSearch:
     left_open_usd: float
 
 
-def cheapest_pair(offered: Offered, terms: StandbyTerms, *, below_usd: float = np.inf) -> PairSearch:
-    """The cheapest pair that meets the deadline at the requested confidence and costs less than `below_usd`."""
+def cheapest_pair(
+    offered: Offered, terms: StandbyTerms, *, below_usd: float = np.inf, all_or_few: bool = False
+) -> PairSearch:
+    """The cheapest pair that meets the deadline at the requested confidence and costs less than `below_usd`.
+
+    With `all_or_few`, a search that could not price all pairs exactly that the bound leaves prices `FEW_EXACT` runs only.
+    """
     spot, standby, bound = _bounded(offered, terms, below_usd)
-    search = _Search(terms=terms, best_usd=below_usd)
-    for first in range(0, len(bound), _BATCH):
+    few = all_or_few and len(bound) > MOST_EXACT
+    search = _Search(terms=terms, best_usd=below_usd, most_exact=FEW_EXACT if few else MOST_EXACT)
+    batch = _LARGE_BATCH if few else _BATCH
+    for first in range(0, len(bound), batch):
         if bound[first] >= search.best_usd:
             break
+        if few and search.exactly >= FEW_EXACT:
+            search.unpriced.append(bound[first:])
+            break
         go_on()
-        which = np.arange(first, min(first + _BATCH, len(bound)))
+        which = np.arange(first, min(first + batch, len(bound)))
         pairs = offered.pairs(spot[which], standby[which])
         bounds = np.maximum(bound[which], least(pairs, terms, FINE))
         some = bounds < search.best_usd
@@ -189,6 +202,7 @@ class _Search:
 
     terms: StandbyTerms
     best_usd: float
+    most_exact: int
     best: PricedRun | None = None
     by_moments: int = 0
     exactly: int = 0
@@ -203,7 +217,7 @@ class _Search:
 
     def price(self, pairs: Pairs, bounds: Floats) -> None:
         """Price these pairs at every interval at which their bound is below the best, the cheapest by moments first."""
-        if self.exactly >= MOST_EXACT:
+        if self.exactly >= self.most_exact:
             self.unpriced.append(bounds)
             return
         self.by_moments += len(pairs)
@@ -219,7 +233,7 @@ class _Search:
         for i in np.argsort(usd, kind="stable").tolist():
             if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
                 continue
-            if self.exactly >= MOST_EXACT:
+            if self.exactly >= self.most_exact:
                 left[pair[i]] = min(left[pair[i]], least_[i])
                 continue
             go_on()
@@ -260,15 +274,16 @@ def _bounded(offered: Offered, terms: StandbyTerms, below_usd: float) -> tuple[I
 def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
     """An order of the standbys, and where blocks begin in it: ever finer, at last one of each.
 
-    Neighbours have about the same cost of the work and hours of work. Standbys of one block have the same spread, since
-    a bound need not grow with it.
+    Neighbours have about the same hours of work (to a tenth) and then the same cost of the work: blocks of like cost and
+    unlike hours would pair the least hours with the lowest price. Standbys of one block have the same spread, since a
+    bound need not grow with it.
     """
     singles = np.arange(len(standbys))
     sizes = [size for size in _BLOCKS if size * _FEWEST_BLOCKS <= len(singles)]
     if not sizes:
         return singles, [singles]
     usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour) * standbys.work_hours
-    order = np.lexsort((standbys.work_hours, np.round(np.log(np.maximum(usd, 1e-9)), 2), standbys.log_sigma))
+    order = np.lexsort((usd, np.round(np.log(standbys.work_hours), 1), standbys.log_sigma))
     spreads = np.flatnonzero(np.diff(standbys.log_sigma[order])) + 1
     return order, [*(np.union1d(singles[::size], spreads) for size in sizes), singles]
 
@@ -276,10 +291,11 @@ def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
 def _below(offered: Offered, spot: Ints, standby: Ints, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Floats]:
     """Indices of the pairs that are allowed and have a bound below `below_usd`, and these bounds."""
     left, bounds = [np.zeros(0, np.int64)], [np.zeros(0)]
-    for first in range(0, len(spot), _CELLS):
-        some = slice(first, first + _CELLS)
+    allowed = np.flatnonzero(offered.allowed[offered.origin[spot], standby])
+    for first in range(0, len(allowed), _CELLS):
+        some = allowed[first : first + _CELLS]
         bound = least(offered.pairs(spot[some], standby[some]), terms, COARSE)
-        at = np.flatnonzero(offered.allowed[offered.origin[spot[some]], standby[some]] & (bound < below_usd))
-        left.append(first + at)
-        bounds.append(bound[at])
+        below = bound < below_usd
+        left.append(some[below])
+        bounds.append(bound[below])
     return np.concatenate(left), np.concatenate(bounds)
