@@ -89,7 +89,7 @@ def test_a_request_and_the_stages_of_its_plan_go_on_with_the_trace_of_who_asks(
             answer.raise_for_status()
             client.get("/healthz")
     by_name = {span.name: span for span in collector.spans}
-    stages = [f"gpuplan.{name}" for name in ("parse", "candidates", "solve", "ladder", "store")]
+    stages = [f"gpuplan.{name}" for name in ("parse", "candidates", "solve", "ladder", "explain", "store")]
     assert set(by_name) == {"POST /v1/plans", *stages}
     request = by_name["POST /v1/plans"]
     assert {span.trace_id.hex() for span in collector.spans} == {TRACE}
