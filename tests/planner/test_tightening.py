@@ -1,4 +1,7 @@
-"""Tightening a requirement never makes a plan better, and never makes an infeasible job feasible."""
+"""Tightening a requirement never makes a plan better, and never makes an infeasible job feasible.
+
+But for a shorter deadline of a run with a standby (`must_hand_over_sooner`).
+"""
 
 import random
 from dataclasses import replace
@@ -120,10 +123,22 @@ def drawn_job(draw: random.Random, *, most_nodes: tuple[int, ...]) -> TrainingJo
     )
 
 
+def must_hand_over_sooner(planned: Planned | None, job: TrainingJob) -> bool:
+    """Whether a plan has a standby and a shorter deadline than the job.
+
+    Spot is tried as long as the standby can still finish in time, also where an earlier handover would cost less.
+    """
+    if planned is None or planned.job.deadline_hours == job.deadline_hours:
+        return False
+    return any(phase.role == "standby" for phase in planned.phases)
+
+
 def never_better(job: TrainingJob, columns: Columns, draw: random.Random) -> None:
     outcome = planned(job, columns)
     tighter = tightened(draw, job, outcome)
     after = planned(tighter, columns)
+    if must_hand_over_sooner(after, job):
+        return
     gap = 0.0 if outcome is None else outcome.proof.certificate.gap
     assert objective(after) >= objective(outcome) * (1 - gap), (job, tighter)
 
