@@ -9,8 +9,8 @@ to the price up to which a plan would use the offer in one of its phases. Prices
 
 Each step searches below the cost of the chosen plan. Over all machines it searches no pair of spot and standby without the
 offer: those cost what they cost today, when none replaced the chosen plan. A step needs some plan that wins. Where more pairs
-are left below the limit than the standby search could price exactly, it prices the likeliest only; the price is then one at
-which a plan is known to use the offer, and a higher one may do.
+are left below the limit than the standby search could price exactly, it prices the likeliest only. The price is then not
+proven: a plan is known to use the offer at it, and a higher price may do.
 
 The *discount* is the least percentage off all prices of X at which some configuration of X ties, or the best plan of X
 in several phases, whose cost falls linearly too.
@@ -64,35 +64,40 @@ class Joining:
     joins_at: int
 
 
-def break_even(candidates: Candidates, best: Planned | None, chosen: Planned) -> BreakEven | None:
+def break_even(candidates: Candidates, best: Planned | None, chosen: Planned) -> tuple[BreakEven | None, bool]:
     """The price at which the best plan of `candidates`, X alone, would win against `chosen`; None if no price is low enough.
 
-    `best` is that plan at today's prices, if there is one.
+    `best` is that plan at today's prices, if there is one. The second value says whether no higher price is proven to do.
     """
     ties = of_one_configuration(candidates, chosen.cost.expected)
     if ties is None:
-        return None
+        return None, True
     climb = _Climb(candidates=candidates, choice=ties.choice, chosen=chosen)
-    wins_at = climb.highest(ties.wins_at, climb.wins_alone)
+    wins_at, proven = climb.highest(ties.wins_at, climb.wins_alone)
     off = ties.discount_percent if best is None else min(ties.discount_percent, _off(best, climb.most(best)))
-    return replace(ties, wins_at=max(ties.wins_at, wins_at), discount_percent=off)
+    return replace(ties, wins_at=max(ties.wins_at, wins_at), discount_percent=off), proven
 
 
-def joining(candidates: Candidates, only: Candidates, ties: BreakEven | None, chosen: Planned) -> Joining | None:
-    """The price up to which a plan over all machines (`candidates`) uses X; None if there is none, or none above `ties`."""
+def joining(
+    candidates: Candidates, only: Candidates, ties: BreakEven | None, chosen: Planned
+) -> tuple[Joining | None, bool]:
+    """The price up to which a plan over all machines (`candidates`) uses X; None if there is none, or none above `ties`.
+
+    The second value says whether it is proven that no higher price does.
+    """
     if ties is not None:
         choice, low = ties.choice, ties.wins_at
     else:
         index = cheapest(only.table, _paid_by_the_hour(only.table)[0] > 0)
         if index is None:
-            return None
+            return None, True
         choice = in_words(only, only.table, index)
         low = max(1, round(choice.offer.usd_micros_per_hour * _NEXT_TO_NOTHING))
     climb = _Climb(candidates=candidates, choice=choice, chosen=chosen)
-    joins_at = climb.highest(low, climb.joins, among_others=True)
+    joins_at, proven = climb.highest(low, climb.joins, among_others=True)
     if joins_at <= (0 if ties is None else ties.wins_at):
-        return None
-    return Joining(choice=choice, price=choice.offer.usd_micros_per_hour, joins_at=joins_at)
+        return None, proven
+    return Joining(choice=choice, price=choice.offer.usd_micros_per_hour, joins_at=joins_at), proven
 
 
 def of_one_configuration(candidates: Candidates, target: int) -> BreakEven | None:
@@ -132,45 +137,48 @@ class _Climb:
     choice: Choice
     chosen: Planned
 
-    def highest(self, low: int, wins: Callable[[Schedule], bool], *, among_others: bool = False) -> int:
-        """The highest price, from `low` up, at which the best plan wins; 0 if not even at `low`.
+    def highest(self, low: int, wins: Callable[[Schedule], bool], *, among_others: bool = False) -> tuple[int, bool]:
+        """The highest price, from `low` up, at which the best plan wins, 0 if not even at `low`; and whether that is proven.
 
-        `among_others` says that the chosen plan is one of these candidates.
+        `among_others` says that the chosen plan is one of these candidates. The search that ended the climb is the proof: at the
+        price above at which no plan wins, or at the highest itself if the plan there already ties.
 
         A winning plan wins up to the price at which it ties unchanged. Costs are whole micro-dollars, so a step from a very low
         price may go too far: from then on the interval is halved.
         """
         at, price = _place(self.candidates, self.choice), self.choice.offer.usd_micros_per_hour
-        highest, now, lost = 0, low, price + 1
-        for _ in range(_MOST_STEPS if at is not None else 0):
-            schedule = None if at is None else self._planned_at(at, now, among_others=among_others)
+        if at is None:
+            return 0, True
+        highest, now, lost, proven = 0, low, price + 1, False
+        for _ in range(_MOST_STEPS):
+            schedule, compared = self._planned_at(at, now, among_others=among_others)
             if schedule is not None and wins(schedule):
                 highest, paid = now, self.paid(schedule)
                 room = self.most(schedule) - schedule.cost.expected
                 now = min(price, int(now * (1 + room / paid))) if paid else now
             elif not highest:
-                break
+                return 0, compared
             else:
-                lost = now
+                lost, proven = now, compared
             if now >= lost:
                 now = (highest + lost) // 2
             if now <= highest or lost - highest <= highest * _WITHIN:
-                break
-        return highest
+                return highest, proven if lost <= price else compared
+        return highest, False
 
-    def _planned_at(self, at: tuple[int, int], micros: int, *, among_others: bool) -> Schedule | None:
-        """The best plan with the offer at another price, if one wins.
+    def _planned_at(self, at: tuple[int, int], micros: int, *, among_others: bool) -> tuple[Schedule | None, bool]:
+        """The best plan with the offer at another price, if one wins, and whether that is proven.
 
         No other plan wins, so the chosen plan's cost limits the search. Among others, no plan without the offer has become
         cheaper: those that cost less than the chosen one, but have too little gain from a move, still have too little.
         """
-        repriced = _repriced(self.candidates, at, micros)
-        table, job = repriced.table, repriced.question.job
+        candidates = repriced(self.candidates, at, micros)
+        table, job = candidates.table, candidates.question.job
         chosen = BEST[job.objective](table, over(table, job.deadline_hours, job.budget_usd) == 0)
         if among_others:
             using = (table.market == at[0]) & (table.place == at[1])
-            return cheapest_below(repriced, chosen, float(self.chosen.cost.expected), using=using)
-        return cheapest_below(repriced, chosen, self.chosen.cost.expected + 1.0)
+            return cheapest_below(candidates, chosen, float(self.chosen.cost.expected), using=using)
+        return cheapest_below(candidates, chosen, self.chosen.cost.expected + 1.0)
 
     def wins_alone(self, schedule: Schedule) -> bool:
         """Whether a plan of X alone replaces the chosen one."""
@@ -217,7 +225,7 @@ def _place(candidates: Candidates, choice: Choice) -> tuple[int, int] | None:
     return None
 
 
-def _repriced(candidates: Candidates, at: tuple[int, int], micros: int) -> Candidates:
+def repriced(candidates: Candidates, at: tuple[int, int], micros: int) -> Candidates:
     """The same candidates with one offer at another price, included even if it was screened out before."""
     number, place = at
     market, screened = candidates.question.markets[number], candidates.screened[number]

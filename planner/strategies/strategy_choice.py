@@ -88,18 +88,23 @@ def cheapest_or_why_unsure(candidates: Candidates, chosen: int | None) -> tuple[
 
 def cheapest_below(
     candidates: Candidates, chosen: int | None, most_micros: float, *, using: Marks | None = None
-) -> Schedule | None:
+) -> tuple[Schedule | None, bool]:
     """The schedule of `cheapest_schedule` if that costs less than `most_micros`; else one that does not, or None.
+
+    The second value says whether this is proven: no schedule that was left out of the comparison may cost less.
 
     With `using`, the marked configurations of one offer, it is known that no plan with a move and without these costs less
     than `most_micros`: only pairs of spot and standby with one of these are searched.
     """
     one = None if chosen is None else on_one_configuration(candidates, chosen)
     if plans_one_configuration(candidates.question.job):
-        return one
+        return one, True
     most_micros = min(most_micros, limit_micros(candidates, chosen))
-    moving, _, _ = _cheapest_move(candidates, most_micros, using)
-    return moving if moving is not None and moving.cost.expected < most_micros else one
+    moving, searched, standby_search = _cheapest_move(candidates, most_micros, using)
+    wins = moving is not None and moving.cost.expected < most_micros
+    least_micros = moving.cost.expected if moving is not None and wins else most_micros
+    proven = min(searched.left_usd, standby_search.left_open_usd) >= least_micros / 1e6
+    return moving if wins else one, proven
 
 
 def _cheapest_move(

@@ -48,7 +48,7 @@ class About:
     `verdict`: chosen (every phase is X), partly_chosen, worse (X could run it, at `best`), infeasible (X cannot, for the
     reasons in `best`) or absent (no offer of X). `without` is the best plan without X, if X is in the plan or the question
     asks what X is worth. `break_even` is None if no price makes X win, or none is needed; `joining` is None if a part of the
-    plan would use X at no higher price than that.
+    plan would use X at no higher price than that. `prices_proven`: no price above these (or any, where there is none) would do.
     """
 
     named: Named
@@ -57,6 +57,7 @@ class About:
     without: Run | NoPlan | None
     break_even: BreakEven | None
     joining: Joining | None = None
+    prices_proven: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +178,20 @@ def _about(explained: _ExplainedJob, chosen: Outcome, about: Named, *, worth: bo
     alone = candidates(_question(explained.job, only, explained.past_runs))
     best = best_plan(alone)
     verdict = "infeasible" if isinstance(best, NoPlan) else "partly_chosen" if any(used) else "worse"
-    ties = joins = None
+    ties, joins, proven, in_part_proven = None, None, True, True
     if isinstance(chosen, Planned) and explained.job.objective == "cost":
-        ties = break_even(alone, best if isinstance(best, Planned) else None, chosen)
-        joins = None if any(used) else joining(explained.candidates, alone, ties, chosen)
-    return About(named=about, verdict=verdict, best=best, without=without, break_even=ties, joining=joins)
+        ties, proven = break_even(alone, best if isinstance(best, Planned) else None, chosen)
+        if not any(used):
+            joins, in_part_proven = joining(explained.candidates, alone, ties, chosen)
+    return About(
+        named=about,
+        verdict=verdict,
+        best=best,
+        without=without,
+        break_even=ties,
+        joining=joins,
+        prices_proven=proven and in_part_proven,
+    )
 
 
 def _without_chosen(explained: _ExplainedJob, chosen: Planned) -> Run | NoPlan | None:

@@ -14,6 +14,10 @@ MOST_NAMES = 4
 
 #: Times closer than this count as equal.
 _NO_HOURS = 0.01
+_PRICES_NOT_PROVEN = (
+    "not proven: too many pairs of configurations were left to compare all of them, so it may also win or be used in part "
+    "at a higher price"
+)
 _BETTER = {"cost": "cheaper", "time": "faster", "carbon": "cleaner"}
 
 
@@ -122,6 +126,8 @@ def _wins(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
         sentences = [f"it would win at {price}, or with {tie.discount_percent:.3g} % off all of it"]
     if part is not None:
         sentences.append(f"as part of a plan it would be used at {_price(part, part.joins_at)} or less")
+    if not about.prices_proven:
+        sentences.append(_PRICES_NOT_PROVEN)
     return tuple(sentences)
 
 
