@@ -142,12 +142,8 @@ def _rate(row: dict[str, str], work: Work, gpus: int) -> float:
         return epochs * _ALPACA_SAMPLES * float(row["seq_len"]) / (60 * value * gpus)
     if unit.startswith("tflops"):
         over = _HARDWARE_OVER_MODEL if "hardware" in unit else 1.0
-        return (
-            value
-            * 1e12
-            / over
-            / (_whole_attention_flops(work) if row["group"] == "maxtext" else model_flops_per_unit(work))
-        )
+        flops = _whole_attention_flops(work) if row["group"] == "maxtext" else model_flops_per_unit(work)
+        return value * 1e12 / over / flops
     per_sample = row["scored"] == "absolute" and work.unit == "tokens" and unit != "tok/s"
     return value / gpus * (work.units_per_sample if per_sample else 1.0)
 
