@@ -51,8 +51,9 @@ class Chips:
 
     `rates` are dense FLOP/s and `reach` the share of them that training reaches, both indexed by (`PRECISIONS`,
     accelerator) and nan where a chip lacks the precision. `attention` is the share of the training rate that attention
-    reaches, `portable_attention` the share of that which kernels reach that were not written for its generation. `wide` is the index of the precision of attention and logits where the rest runs at 8 bits or less;
-    `preferred` that of the precision that `auto` selects, -1 for none.
+    reaches, `portable_attention` the share of that which FlashAttention-2 reaches, written for Ampere. `wide` is the index
+    of the precision of attention and logits where the rest runs at 8 bits or less; `preferred` that of the precision that
+    `auto` selects, -1 for none.
     """
 
     rates: Floats

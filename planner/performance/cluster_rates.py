@@ -10,13 +10,10 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS, Chips, chips_of
 from gpuplan.planner.performance.estimator_request import REASONS, Floats, Ints, Machines
 from gpuplan.planner.performance.fitted_constants import value
-from gpuplan.planner.workload.training_methods import software_of
+from gpuplan.planner.performance.software_stacks import stack_of
 
 GIB = float(1 << 30)
 AUTO = "auto"
-
-#: Software whose attention is FlashAttention-2 on every chip, as PyTorch has it; the other classes use a generation's own kernel.
-PORTABLE_ATTENTION = frozenset(("eager",))
 
 _REASON = {reason: code for code, reason in enumerate(REASONS)}
 DOES_NOT_TRAIN = _REASON["does not train"]
@@ -73,7 +70,7 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
     wide = np.where(narrow, chips.wide[chip], known)
     wide_rate = chips.rates[wide, chip] * chips.reach[wide, chip] * machines.fraction
     attention = chips.attention[chip]
-    if software_of(training) in PORTABLE_ATTENTION:
+    if stack_of(training).portable_attention:
         attention = attention * chips.portable_attention[chip]
     gpus = machines.devices * machines.nodes
     capacity_gib = machines.device_memory_mib / 1024 - chips.driver_gib[chip] * machines.fraction

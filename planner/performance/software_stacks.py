@@ -16,6 +16,8 @@ _DRAG = {"fused": 0.0, "compiled": 0.5, "eager": 1.0, "plain": 1.0}
 UNSPLIT_BYTES = {"fused": 0.0, "compiled": 0.0, "eager": 0.0, "plain": 80.0}
 #: Stacks that send a token once to each node that holds one of its experts, and copy it there (DeepSeek 2024, DeepEP).
 _ONCE_PER_NODE = frozenset(("fused",))
+#: Stacks whose attention is FlashAttention-2 on every chip, as in PyTorch; fused and compiled ones use a generation's own kernel.
+_PORTABLE_ATTENTION = frozenset(("eager",))
 #: Stacks that compile forward, recomputation and backward together, so that dead code of recomputation goes.
 _DROPS_UNREAD = frozenset(("compiled",))
 
@@ -26,8 +28,9 @@ class Stack:
 
     Most of the cost of `eager` and `plain` software is memory traffic, which `vector_bytes_per_unit` counts; the shares
     hold the rest. `kernels_per_layer` is per block and micro-batch, `drag` the share of `counted_drag` that applies.
-    `unsplit_bytes` per hidden element of a block are moved on every rank of a tensor-parallel group. `drops_unread` says that
-    recomputation leaves out what no gradient reads.
+    `unsplit_bytes` per hidden element of a block are moved on every rank of a tensor-parallel group. `once_per_node` says that
+    a token goes once to a node with several of its experts, `portable_attention` that its attention kernel is not written for
+    the chip's generation, `drops_unread` that recomputation leaves out what no gradient reads.
     """
 
     matmul: float
@@ -37,6 +40,7 @@ class Stack:
     drag: float
     unsplit_bytes: float
     once_per_node: bool
+    portable_attention: bool
     drops_unread: bool
 
 
@@ -59,6 +63,7 @@ def stack_of(training: Training) -> Stack:
         drag=_DRAG[name],
         unsplit_bytes=UNSPLIT_BYTES[name],
         once_per_node=name in _ONCE_PER_NODE,
+        portable_attention=name in _PORTABLE_ATTENTION,
         drops_unread=name in _DROPS_UNREAD,
     )
 
