@@ -37,8 +37,9 @@ Ints = NDArray[np.int64]
 
 DATA = Path(__file__).resolve().parents[2] / "catalog" / "data" / TABLE
 WORK_HOURS, SLACKS = (4.0, 24.0, 48.0), (1.25, 1.5, 2.0)
-#: Hours to write a checkpoint, and the settings whose set-up and restart a run takes.
-WRITE_HOURS, SETUP_HOURS, SETTINGS = 1 / 60, 0.25, PlannerSettings()
+#: Hours to write a checkpoint, and the settings whose restart a run takes; a replayed run begins with a restart.
+WRITE_HOURS, SETTINGS = 1 / 60, PlannerSettings()
+SETUP_HOURS = SETTINGS.restart_hours
 STEP = DEFAULT_STEP_HOURS
 #: Log-spreads to choose from.
 GRID = np.arange(0.25, 15.0, 0.25)
