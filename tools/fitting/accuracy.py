@@ -16,8 +16,8 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import accelerator_constants, estimate
 from gpuplan.planner.performance.estimator_request import Floats, LayoutRequest
-from gpuplan.planner.performance.fitted_constants import trying, value
-from gpuplan.planner.performance.prediction_bands import Z80, log_sigma
+from gpuplan.planner.performance.fitted_constants import trying
+from gpuplan.planner.performance.prediction_bands import Z80, log_sigma, ratio_sigma_of
 from gpuplan.planner.workload import work_of
 from tools.fitting.held_out_residuals import current
 from tools.fitting.least_squares_fit import comparisons, linearised, offset_by_others, scored, solved, under
@@ -149,7 +149,7 @@ def band_report(sample: Sample, left: Floats) -> None:
         inside = float(np.mean(np.abs(left[whole]) <= Z80 * sigma[whole])) if whole.any() else math.nan
         middle = float(np.median(sigma[whole])) if whole.any() else math.nan
         shown = f"{name:26}{np.count_nonzero(whole):11}{middle:8.2f}{inside:8.1%}{ratios.runs:11}"
-        ratio = value("ratio_sigma", str(name))
+        ratio = ratio_sigma_of(str(name))
         print(f"{shown}{ratio:8.2f}{ratios.inside(ratio):8.1%}" if ratios.runs else shown)
     print(f"{'all':26}{np.count_nonzero(known):11}{np.mean(np.abs(left[known]) <= Z80 * sigma[known]):16.1%}")
 

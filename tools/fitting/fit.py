@@ -29,7 +29,7 @@ ROUNDS = 4
 #: Runs of a class below which its band stays as set, and runs of known work below which they do not tell its level.
 ENOUGH_RUNS = 20
 SIGMA, RATIO = "band_sigma", "ratio_sigma"
-#: Runs with partners below which a class keeps the band of a ratio as set.
+#: Runs with partners below which the ratios of a class have the band of its hours.
 ENOUGH_PAIRED = 9
 
 
@@ -78,9 +78,11 @@ def ratio_sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
 
 
 def write(values: Mapping[Key, float], counts: Mapping[Key, int]) -> None:
-    """The table again, with new values where there are any."""
+    """The table again, with new values where there are any. Raises KeyError for a value without a row."""
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    if unlisted := set(values) - {(row["name"], row["key"]) for row in rows}:
+        raise KeyError(f"{CONSTANTS.name} has no row for {sorted(unlisted)}: add it with a prior, bounds and a meaning")
     for row in rows:
         key = row["name"], row["key"]
         if key in values:
