@@ -7,7 +7,11 @@ import pytest
 import yaml
 
 from gpuplan.api.exports.export_formats import FORMATS
+from gpuplan.api.presentation.text_formatting import duration
+from gpuplan.api.schemas.key_value_words import job_of_words, split_words
+from gpuplan.api.slack import question_kinds
 from gpuplan.api.slack.workspaces import allow
+from gpuplan.planner.model.plan import PlannedAnswer
 from gpuplan.planner.model.wire import wire
 from tests.api.slack.conftest import PLAN, Acme
 from tests.clouds.slack import CHANNEL, TEAM, USER, Seen
@@ -39,6 +43,46 @@ def test_faster_gives_the_next_faster_plan_and_cheaper_leads_back(acme: Acme, pl
     third = acme.gpuplan.plans.saved_document(cheaper.buttons["share"]["value"])["plan"]
     assert "With a deadline of" in cheaper.text
     assert float(third["cost_usd"]["expected"]) < float(second["cost_usd"]["expected"])
+
+
+@pytest.fixture
+def unmoved(acme: Acme) -> tuple[Seen, PlannedAnswer, float]:
+    """A message whose plan stays as it is at the next deadline that lets in cheaper machines, its plan, and the deadline.
+
+    The cheaper machines are obtained so rarely that those of the plan stay the first choice.
+    """
+    words = PLAN.replace("by=36h", "by=12h")
+    message = acme.asks(words)
+    answer = acme.gpuplan.plans.saved(message.buttons["share"]["value"])
+    assert isinstance(answer, PlannedAnswer)
+    step = answer.plan.sensitivity.next_cheaper
+    assert step is not None
+    job = job_of_words(split_words(words.removeprefix("plan "))) | {"deadline": step.deadline_hours * 1.001}
+    longer = acme.gpuplan.plans.plan(job, live=None, save=False)
+    assert isinstance(longer, PlannedAnswer)
+    assert longer.plan.cost_usd.expected >= answer.plan.cost_usd.expected
+    return message, answer, step.deadline_hours
+
+
+def test_cheaper_tries_the_deadline_after_one_that_leaves_the_plan_as_it_is(
+    acme: Acme, unmoved: tuple[Seen, PlannedAnswer, float]
+) -> None:
+    message, before, unmoved_hours = unmoved
+    cheaper = acme.clicks(message, "cheaper")
+    after = acme.gpuplan.plans.saved(cheaper.buttons["share"]["value"])
+    assert isinstance(after, PlannedAnswer)
+    assert after.plan.cost_usd.expected < before.plan.cost_usd.expected
+    assert after.plan.job["deadline"] > unmoved_hours * 1.01
+
+
+def test_cheaper_ends_after_so_many_deadlines_and_names_the_last(
+    acme: Acme, unmoved: tuple[Seen, PlannedAnswer, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question_kinds, "MOST_DEADLINES_TRIED", 1)
+    message, _, unmoved_hours = unmoved
+    answer = acme.clicks(message, "cheaper")
+    assert f"No deadline up to {duration(unmoved_hours)} is cheaper." in answer.text
+    assert not answer.buttons
 
 
 def test_cheaper_says_so_where_nothing_is(acme: Acme, plan_message: Seen) -> None:
