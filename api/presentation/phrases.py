@@ -2,8 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from gpuplan.api.presentation.text_formatting import located, number, plain, usd_per_hour
+from gpuplan.api.presentation.text_formatting import count_in_short, located, number, plain, usd_per_hour
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.job import UNNAMED
 from gpuplan.planner.model.outcome import ordered
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.shared import Machines, Phase
@@ -12,6 +13,21 @@ from gpuplan.planner.model.shared import Machines, Phase
 def job_name(job: JsonObject, *, limit: int = 2_000) -> str:
     """The name of a job."""
     return plain(job.get("name") or "this job", limit=limit)
+
+
+def name_in_list(job: JsonObject, *, limit: int = 2_000) -> str:
+    """The name of a job among others, with its work where it has no name of its own: `llama-3-8b, 300B tokens, lora`."""
+    name, workload = job_name(job, limit=limit), job["workload"]
+    has_own_name = job.get("name") not in (None, UNNAMED, workload.get("model"))
+    return name if has_own_name else ", ".join((name, *_work(job)))
+
+
+def _work(job: JsonObject) -> list[str]:
+    """How much a job trains, and its method unless it trains all parameters: `300B tokens`, `lora`."""
+    workload, method = job["workload"], job["training"]["method"]
+    parts = [f"{count_in_short(workload[unit])} {unit}" for unit in ("tokens", "samples") if workload.get(unit)]
+    parts += [f"{workload['total_flops']:.3g} FLOPs"] if "total_flops" in workload else []
+    return parts if method == "full" else [*parts, plain(method)]
 
 
 def machines(what: Machines) -> str:

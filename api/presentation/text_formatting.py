@@ -11,6 +11,8 @@ from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.planner.serialization.rounded_figures import format_hours, format_price, format_usd
 
 UNKNOWN = "unknown"
+#: Sizes of counts, shown as 300B rather than 300000000000.
+COUNT_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 _SECOND = 1 / 3600
 _YEAR_HOURS = 365.25 * 24
 _AGES = ((24.0, "day"), (1.0, "hour"), (1 / 60, "minute"))
@@ -103,6 +105,11 @@ def number(value: float | None, digits: int = 3) -> str:
     if abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
+
+
+def count_in_short(count: float) -> str:
+    """A count to four digits: `300B`, `2.164B`."""
+    return next((f"{count / size:.4g}{unit}" for size, unit in COUNT_UNITS if count >= size), f"{count:.4g}")
 
 
 def percent(share: float | None, digits: int = 0) -> str:

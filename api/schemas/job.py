@@ -28,6 +28,7 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.frameworks import framework_of_stack, implied_framework
 from gpuplan.planner.model.job import (
     ADAPTERS,
+    UNNAMED,
     Constraints,
     DataSource,
     Explicit,
@@ -240,4 +241,4 @@ def _deadline_hours(
 
 
 def _default_name(given: AnyWorkload) -> str:
-    return find_preset(given.model).name if isinstance(given, PresetDocument) else "job"
+    return find_preset(given.model).name if isinstance(given, PresetDocument) else UNNAMED

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gpuplan.api.presentation.phrases import job_name, machines, place_and_kind
+from gpuplan.api.presentation.phrases import machines, name_in_list, place_and_kind
 from gpuplan.api.presentation.text_formatting import duration, plain, usd, when
 from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.answers import read_answer
@@ -64,7 +64,7 @@ def _plans(plans: Sequence[SavedPlan], settings: SlackSettings) -> list[Block]:
 
 def _in_two_lines(plan: SavedPlan) -> str:
     body = read_answer(plan.outcome).body
-    name, made = job_name(body.job, limit=60), when(plan.created_at)
+    name, made = name_in_list(body.job, limit=60), when(plan.created_at)
     if isinstance(body, Infeasible):
         return f"{name}: no plan meets its requirements, {made}"
     rented = " then ".join(f"{machines(phase)} in {place_and_kind(phase)}" for phase in body.phases)

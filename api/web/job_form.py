@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from gpuplan.api.presentation.text_formatting import number, usd
+from gpuplan.api.presentation.text_formatting import COUNT_UNITS, count_in_short, number, usd
 from gpuplan.api.schemas.job import canonical, parse_job
 from gpuplan.api.schemas.job_fields import WrittenField
 from gpuplan.api.web.document_lines import line_of
@@ -18,9 +18,8 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 Typed = Mapping[str, Sequence[str]]
 
-#: Fields with counts, shown as 300B rather than 300000000000.
+#: Fields with counts.
 _COUNTS = frozenset({"tokens", "samples", "global_batch_tokens", "global_batch_samples"})
-_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
 #: Fields that the page of a plan shows elsewhere, and those whose defaults a reader should know.
@@ -103,7 +102,7 @@ def _written(field: WrittenField, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if field.name in _COUNTS and isinstance(value, int | float):
-        for size, unit in _UNITS:
+        for size, unit in COUNT_UNITS:
             if value >= size and float(f"{value / size:.6g}") * size == value:
                 return f"{value / size:.6g}{unit}"
     if field.name == "deadline" and isinstance(value, int | float):
@@ -150,15 +149,10 @@ def stated(document: JsonObject) -> tuple[tuple[str, str, bool], ...]:
 def _as_read(field: WrittenField, value: Any, typed: Sequence[str]) -> str:
     """The value of a field as a reader meets it, with its unit."""
     if field.name in _COUNTS:
-        return _in_short(value)
+        return count_in_short(value)
     if field.name == "budget_usd":
         return usd(value)
     return f"{number(value)} GB" if field.name == "dataset_gb" else ", ".join(typed)
-
-
-def _in_short(count: float) -> str:
-    """A count to four digits: 300B, 2.164B."""
-    return next((f"{count / size:.4g}{unit}" for size, unit in _UNITS if count >= size), f"{count:.4g}")
 
 
 def with_understood(faults: Sequence[Fault], text: str, document: JsonObject) -> Shown:

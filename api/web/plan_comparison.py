@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuplan.api.presentation.phrases import offer
+from gpuplan.api.presentation.phrases import name_in_list, offer
 from gpuplan.api.presentation.text_formatting import duration, usd, when
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.answer_card import glance
@@ -50,7 +50,7 @@ def _recent(saved: SavedPlan) -> RecentPlan:
     return RecentPlan(
         id=saved.id,
         made=when(saved.created_at),
-        name=str(saved.job.get("name") or "this job"),
+        name=name_in_list(saved.job),
         what=_machines(body) if isinstance(body, Plan) else "no plan",
         cost=usd(body.cost_usd.expected) if isinstance(body, Plan) else NOTHING,
         time=duration(body.hours.expected) if isinstance(body, Plan) else NOTHING,

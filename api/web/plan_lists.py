@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.plans import OurGpuplan
-from gpuplan.api.presentation.phrases import job_name
+from gpuplan.api.presentation.phrases import name_in_list
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.api.web.plan_comparison import MOST_COMPARED, MOST_RECENT, compared_rows, recent_rows
 
@@ -50,6 +50,6 @@ def compare(request: Request, query: Annotated[CompareQuery, Query()], gpuplan: 
         marked = "No plan is marked" if not ids else f"{len(ids)} {'plan is' if len(ids) == 1 else 'plans are'} marked"
         return _list(request, gpuplan, marked=ids, refusal=f"{marked}; mark 2 to {MOST_COMPARED} to compare them")
     answers = [gpuplan.plans.saved(plan_id) for plan_id in ids]
-    names = [job_name(answer.body.job) for answer in answers]
+    names = [name_in_list(answer.body.job) for answer in answers]
     context = {"section": "Plans", "names": list(zip(ids, names, strict=True)), "rows": compared_rows(answers)}
     return render(request, "compare.html", context)

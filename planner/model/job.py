@@ -264,6 +264,10 @@ def _deadline(value: object) -> float | datetime:
     return moment(value) if looks_like_time(value) else hours(value)
 
 
+#: The name of a job that has none, nor a model of the catalogue.
+UNNAMED = "job"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
     """One job, checked: times in hours from `start`, money in dollars.

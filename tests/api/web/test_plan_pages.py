@@ -98,6 +98,9 @@ def test_recent_plans_are_listed_and_compared(client: httpx.Client, planned: str
     page = client.get("/plans").text
     for path in (planned, unplanned):
         assert f'href="{path}"' in page
+    # Neither has a name of its own.
+    assert ">llama-3-8b, 300B tokens</a>" in page
+    assert ">resnet-50, 115M samples</a>" in page
     first, second = planned.removeprefix("/plans/"), unplanned.removeprefix("/plans/")
     table = client.get(f"/compare?plan={first}&plan={second}&plan={first}").text
     rows = {
