@@ -1,13 +1,17 @@
 """Check of the capacity ladder: its choices, their chances, and its expected cost over every state of shortage.
 
-The chances are those of the clouds' answers in the document, else read from the catalogue's table. Machines of a family in a region are all to be had, or all but spot, or
-none; the check walks through every combination of these states for the ladder's families and regions. `ladder_proof_check` compares other orders.
+The chances are those of the clouds' answers in the document, else read from the catalogue's table. Machines of a family in a
+region are all to be had, or all but spot, or none; the check walks through every combination of these states for the ladder's
+families and regions. `ladder_proof_check` compares other orders.
 """
 
 import math
 from datetime import timedelta
 from itertools import product
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.capacity_prior import capacity_prior
@@ -20,11 +24,15 @@ from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.stated_answers import Answer, answer_for, answers_of
 from gpuplan.planner.verify.verification_context import Context
 
+Floats = NDArray[np.float64]
+
 AT: Path = ("capacity_ladder",)
 CHECK = "ladder"
 MOST_NEXT = 4
 #: Nine digits of sums of doubles.
 NEAR = 1e-8
+#: States of the machines of a family in a region.
+_STATES = ("fine", "short of spot", "short")
 #: Quantile of the middle 80 % of a normal distribution.
 _Z80 = 1.2815515655446004
 _STEP_FIGURES = ("after_minutes", "chance", "chance_low", "chance_high", "chance_when_tried")
@@ -207,26 +215,34 @@ class _Outcome(NamedTuple):
 
 
 def _outcome_of(steps: list[Step]) -> _Outcome:
-    """Walk through all states of shortage; in each, the choices are refused independently."""
-    shared = sorted({step.shared for step in steps if step.shared is not None})
-    reached, obtained, none, micros = [0.0] * len(steps), [0.0] * len(steps), 0.0, 0.0
-    for states in product(("fine", "short of spot", "short"), repeat=len(shared)):
-        state = dict(zip(shared, states, strict=True))
-        left = 1.0
-        for place, now in state.items():
-            step = next(step for step in steps if step.shared == place)
-            left *= {"fine": 1 - step.short_spot, "short of spot": step.short_spot - step.short, "short": step.short}[
-                now
-            ]
-        for number, step in enumerate(steps):
-            chance = given(step, None if step.shared is None else state[step.shared])
-            reached[number] += left
-            obtained[number] += left * chance
-            micros += left * (1.0 if number == len(steps) - 1 else chance) * step.micros
-            left *= 1 - chance
-        none += left
-    chances = [got / tried if tried else 0.0 for got, tried in zip(obtained, reached, strict=True)]
-    return _Outcome(chances, micros, none)
+    """What following these choices in order comes to over all states of shortage."""
+    left, chances = states(steps)
+    when_tried, micros = [], 0.0
+    for number, (step, chance) in enumerate(zip(steps, chances, strict=True)):
+        reached, got = float(left.sum()), left * chance
+        when_tried.append(float(got.sum()) / reached if reached else 0.0)
+        micros += (reached if number == len(steps) - 1 else float(got.sum())) * step.micros
+        left = left - got
+    return _Outcome(when_tried, micros, float(left.sum()))
+
+
+def states(steps: list[Step]) -> tuple[Floats, list[Floats]]:
+    """The probability of every combination of states of shortage, and in each the chance of every step.
+
+    In a state the choices are refused independently.
+    """
+    places = sorted({step.shared for step in steps if step.shared is not None})
+    state = np.array(list(product(range(len(_STATES)), repeat=len(places))), np.int64).T
+    weight = np.ones(len(_STATES) ** len(places))
+    for number, place in enumerate(places):
+        step = next(step for step in steps if step.shared == place)
+        weight *= np.array([1 - step.short_spot, step.short_spot - step.short, step.short])[state[number]]
+    return weight, [
+        np.ones(len(weight))
+        if step.shared is None
+        else np.array([_chance_in(step, name) for name in _STATES])[state[places.index(step.shared)]]
+        for step in steps
+    ]
 
 
 def _followed(context: Context, at: Path, name: str, steps: list[Step], *, given: int) -> None:
@@ -241,10 +257,8 @@ def _followed(context: Context, at: Path, name: str, steps: list[Step], *, given
     field_coverage.is_number(CHECK, (*at, "nothing_obtained"), outcome.nothing, why, relative=NEAR)
 
 
-def given(step: Step, state: str | None) -> float:
+def _chance_in(step: Step, state: str) -> float:
     """The chance of a choice in a state of its family and region."""
-    if state is None:
-        return 1.0
-    if state == "short" or (step.is_spot and state != "fine"):
+    if state == "short" or (step.is_spot and state == "short of spot"):
         return 0.0
     return step.chance / (1 - (step.short_spot if step.is_spot else step.short))

@@ -7,24 +7,28 @@ from among them never costs less, and the stated bound is above none of them.
 import math
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.planner.verify.alternatives_check import choice
-from gpuplan.planner.verify.capacity_ladder_check import AT, CHECK, MOST_NEXT, NEAR, Step, chance_of, given, step_of
+from gpuplan.planner.verify.capacity_ladder_check import (
+    AT,
+    CHECK,
+    MOST_NEXT,
+    NEAR,
+    Floats,
+    Step,
+    chance_of,
+    states,
+    step_of,
+)
 from gpuplan.planner.verify.field_coverage import Path
 from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.stated_answers import answers_of
 from gpuplan.planner.verify.verification_context import Context
 
-Floats = NDArray[np.float64]
-
 CHEAPEST: Path = (*AT, "cheapest_if_obtained")
 PROOF: Path = ("certificate", "ladder")
 #: Micro-dollars that sums of doubles and whole micro-dollars may differ by, and the relative saving that changes no order.
 ROOM, EQUAL = 2.0, 2e-6
-_STATES = 3
 
 
 def least_if_obtained(context: Context, outcome: Outcome) -> int:
@@ -93,7 +97,7 @@ def _expected(context: Context, steps: list[Step], others: list[Step]) -> Iterat
     *before, last = steps
     rest, tries = [*others, *before], capacity_prior().try_minutes / 60
     deadline = context.submitted_plan.job.deadline_hours
-    weight, chances = _states([*rest, last])
+    weight, chances = states([*rest, last])
 
     def in_time(step: Step, position: int) -> bool:
         return deadline is None or step.hours + position * tries <= deadline * (1 + 1e-9)
@@ -110,20 +114,3 @@ def _expected(context: Context, steps: list[Step], others: list[Step]) -> Iterat
                 yield from ladders(weight - got, paid + float(got.sum()) * step.micros, (*tried, i))
 
     yield from ladders(weight, 0.0, ())
-
-
-def _states(steps: list[Step]) -> tuple[Floats, list[Floats]]:
-    """The probability of every combination of states of shortage, and in each the chance of every step."""
-    places = sorted({step.shared for step in steps if step.shared is not None})
-    state = np.indices((_STATES,) * len(places)).reshape(len(places), -1)
-    weight = np.ones(_STATES ** len(places))
-    for number, place in enumerate(places):
-        step = next(step for step in steps if step.shared == place)
-        weight *= np.array([1 - step.short_spot, step.short_spot - step.short, step.short])[state[number]]
-    words = ("fine", "short of spot", "short")
-    return weight, [
-        np.ones(len(weight))
-        if step.shared is None
-        else np.array([given(step, word) for word in words])[state[places.index(step.shared)]]
-        for step in steps
-    ]
