@@ -10,8 +10,10 @@ import math
 
 from gpuplan.planner.verify.field_coverage import Path
 from gpuplan.planner.verify.phase_check import LOOSE
+from gpuplan.planner.verify.replay_tolerance import within
 from gpuplan.planner.verify.schedule_check import STEPS, Part, migration_class
-from gpuplan.planner.verify.standby_check import Standby, nearest_interval, pair_of, rule_of, switch, within
+from gpuplan.planner.verify.standby_check import switch
+from gpuplan.planner.verify.standby_pair import Standby, nearest_interval, pair_of, rule_of
 from gpuplan.planner.verify.standby_replay import SIGMAS, figures
 from gpuplan.planner.verify.verification_context import Context
 

@@ -2,15 +2,13 @@
 
 The rule is stated in `gpuplan.planner.verify.standby_replay`. Machines, prices, the probability of the deadline (in
 closed form) and the checkpoint intervals are recomputed. The averages and quantiles of the rule have no closed form:
-each such figure (`REPLAYED`) must lie within the interval of thousands of replayed runs. Every other figure of the
-two phases follows from these and is checked to the last digits.
+each such figure (`replay_tolerance.REPLAYED`) must lie within the interval of thousands of replayed runs. Every other
+figure of the two phases follows from these and is checked to the last digits.
 """
 
-import math
 from datetime import timedelta
 from typing import NamedTuple
 
-from gpuplan.catalog.model.interruption_rates import MOST_WAIT_LOG_SPREAD, WAIT_LOG_SPREAD
 from gpuplan.catalog.model.price_kinds import PriceKind
 from gpuplan.planner.verify.billed_hours import mean_of
 from gpuplan.planner.verify.cost_parts import cost_parts
@@ -19,73 +17,17 @@ from gpuplan.planner.verify.field_coverage import Path, closely
 from gpuplan.planner.verify.named_offers import second_text
 from gpuplan.planner.verify.phase_check import LOOSE, cost_of_phase, described, moment_of, taken_over
 from gpuplan.planner.verify.plan_outcome import Outcome, total_kg
+from gpuplan.planner.verify.replay_tolerance import within
 from gpuplan.planner.verify.schedule_check import STEPS, Part, migration_class
-from gpuplan.planner.verify.standby_replay import Estimated, Figures, Pair, Rule, figures
+from gpuplan.planner.verify.standby_pair import Standby, nearest_interval, pair_of, rule_of
+from gpuplan.planner.verify.standby_replay import Estimated, Figures, figures
 from gpuplan.planner.verify.verification_context import Context
-from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, interval_hours_of
+from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS
 
-#: Multiples of the interval of Young and Daly that are tried; shorter ones lose less slack.
-SHORTER = (1.0, 0.5, 0.25, 0.125)
 #: Relative tolerance of sums and quotients of two figures that are rounded to nine digits.
 OF_ROUNDED = 2e-8
-#: The shortest checkpoint interval, for checkpoints that cost nothing.
-LEAST_INTERVAL_HOURS = 1 / 120
 #: Lower bound on the probability by which the standby's hours are divided.
 LEAST_CHANCE = 1e-12
-
-
-class Room(NamedTuple):
-    """Tolerance of a stated figure beside the interval of the replayed runs: relative, absolute, and a relative one
-    that grows where a run has few segments, each of which is a step.
-    """
-
-    share: float
-    absolute: float
-    of_a_segment: float = 0.0
-
-    def share_of(self, segments: float) -> float:
-        """The relative tolerance for runs of so many segments."""
-        return self.share + self.of_a_segment / max(segments, 1.0)
-
-
-#: The planner approximates the rule. These are about twice its largest measured errors over 18 plans on small
-#: catalogues (0.8 % of hours on interruptible machines, 1.6 % of the standby's, 5.4 % of calls, 3.2 % of their
-#: moment, 0.5 % of expected hours, 1.1 % and 1.5 % of quantiles) and over runs of eight segments (3.3 % of hours).
-REPLAYED = {
-    "hours paid on interruptible machines": Room(0.01, 0.003, 0.3),
-    "hours on interruptible machines": Room(0.01, 0.003, 0.3),
-    "standby hours": Room(0.03, 0.003, 0.3),
-    "calls": Room(0.08, 0.003),
-    "moment of the call": Room(0.08, 0.05),
-    "expected hours": Room(0.015, 0.01),
-    "quantiles of hours": Room(0.03, 0.01),
-    "quantiles of cost": Room(0.04, 0.01),
-}
-
-
-class Standby(NamedTuple):
-    """The two parts of a plan, the pair and the rule to replay, and the checkpoint interval."""
-
-    spot: Part
-    standby: Part
-    pair: Pair
-    rule: Rule
-    interval_hours: float
-
-    @property
-    def length_hours(self) -> float:
-        """An interval and its checkpoint."""
-        return self.interval_hours + self.pair.checkpoint_hours
-
-    @property
-    def last_hours(self) -> float:
-        """The latest hour at which to call a standby that does all the work."""
-        return self.rule.deadline_hours - self.length_hours - self.pair.changeover_hours
-
-    def in_time(self) -> float:
-        """P(in time): set-up, one interval, changeover and the standby's whole work end by the deadline."""
-        room = self.last_hours - self.rule.setup_hours
-        return chance_of_work(room, self.pair.standby_work_hours, self.pair.standby_log_sigma)
 
 
 class Stated(NamedTuple):
@@ -182,62 +124,6 @@ def _may_be_paired(context: Context, spot: Part, standby: Part) -> bool:
     stated = context.submitted_plan.job.deadline_hours is not None
     field_coverage.is_true("requirements", ("phases",), stated, None, "a plan without a deadline needs no standby")
     return spot.named.offer_group.rate > 0 and stated
-
-
-def nearest_interval(context: Context, spot: Part, stated_hours: float) -> float:
-    """The checkpoint interval, of those tried, that is nearest to the stated one."""
-    nodes, work = spot.named.nodes, spot.row.hours_with_goodput
-    rate, _ = context.rates.preempted_cluster(spot.named.offer_group, nodes)
-    best = interval_hours_of(work, context.rates.checkpoint_hours(nodes), rate)
-    tried = [max(best * part, min(work, LEAST_INTERVAL_HOURS)) for part in SHORTER]
-    return min(tried, key=lambda one: abs(one - stated_hours))
-
-
-def rule_of(context: Context, spot: Part) -> Rule:
-    """The parameters of the rule from the job, the settings and the machines on spot."""
-    settings = context.submitted_plan.settings
-    return Rule(
-        deadline_hours=context.submitted_plan.job.deadline_hours or 0.0,
-        setup_hours=context.rates.setup_hours_of(spot.named.offer_group, spot.named.nodes),
-        restart_hours=settings.restart_hours,
-        wait_hours=context.rates.preempted_cluster(spot.named.offer_group, spot.named.nodes)[1],
-    )
-
-
-def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
-    """The parameters of the pair from the snapshot and the estimates."""
-    rates, k, m = context.rates, spot.named, standby.named
-    preempted, wait = rates.preempted_cluster(k.offer_group, k.nodes)
-    # Between zones the hours spread like the estimate, in proportion to the part that is waiting, up to a limit.
-    between_zones = min(WAIT_LOG_SPREAD * preempted * wait / (1 + preempted * wait), MOST_WAIT_LOG_SPREAD)
-    usd, hours = rates.moving(k.offer_group.place, m.offer_group.place)
-    return Pair(
-        work_hours=spot.row.hours_with_goodput,
-        log_sigma=math.hypot(spot.row.log_sigma, between_zones),
-        preemptions_per_hour=preempted,
-        checkpoint_hours=rates.checkpoint_hours(k.nodes),
-        usd_per_hour=k.nodes * k.offer_group.micros / 1e6,
-        clock_usd_per_hour=rates.place(k.offer_group.place).storage_per_hour,
-        fixed_usd=rates.place(k.offer_group.place).egress,
-        standby_work_hours=standby.row.hours_with_goodput,
-        standby_log_sigma=standby.row.log_sigma,
-        standby_usd_per_hour=m.nodes * (m.offer_group.micros / 1e6 + m.offer_group.machine.power_usd_per_hour)
-        + rates.place(m.offer_group.place).storage_per_hour,
-        standby_fixed_usd=usd,
-        changeover_hours=rates.setup_hours_of(m.offer_group, m.nodes) + hours,
-        offer=k.offer,
-        standby_offer=m.offer,
-        standby_machine_usd_per_hour=m.nodes * m.offer_group.micros / 1e6,
-    )
-
-
-def chance_of_work(room_hours: float, work_hours: float, sigma: float) -> float:
-    """P(f x work <= room) for the lognormal error f of an estimate."""
-    if room_hours <= 0:
-        return 0.0
-    if sigma == 0:
-        return 1.0 if work_hours <= room_hours * (1 + 1e-12) else 0.0
-    return 0.5 * math.erfc(-math.log(room_hours / work_hours) / sigma / math.sqrt(2))
 
 
 def _stated(context: Context, plan: Standby) -> Stated:
@@ -381,11 +267,3 @@ def _replayed(context: Context, stated: Stated, figures: Figures, plan: Standby)
     for path, name, value, leg in checks:
         if leg is not None:
             within(context, path, name, value, leg, segments=plan.pair.work_hours / plan.interval_hours)
-
-
-def within(context: Context, path: Path, name: str, stated: float, estimated: Estimated, *, segments: float) -> None:
-    """Check that a stated figure lies within the widened interval of replayed runs of so many segments."""
-    room = REPLAYED[name]
-    ok = estimated.allows(stated, share=room.share_of(segments), absolute=room.absolute)
-    why = f"replayed runs give {estimated.value:.5g} +- {estimated.error:.2g} {name}"
-    context.field_coverage.is_true("replayed", path, ok, estimated.value, why)

@@ -10,7 +10,7 @@ from gpuplan.planner.verify.document_identity import identity, machines_of
 from gpuplan.planner.verify.infeasibility_check import check_infeasible
 from gpuplan.planner.verify.plan_check import check_planned
 from gpuplan.planner.verify.prose import prose
-from gpuplan.planner.verify.standby_check import REPLAYED
+from gpuplan.planner.verify.replay_tolerance import REPLAYED
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import Context, context_of
 from gpuplan.planner.verify.verification_report import Verification
