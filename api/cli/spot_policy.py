@@ -11,9 +11,9 @@ from gpuplan.api.cli.plan import AsJson
 from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
+    from gpuplan.api.schemas.spot_policy_requests import SituationDocument
     from gpuplan.api.services.spot_policy_file import StoredPolicy
     from gpuplan.planner.model.spot_policy import RunPolicy
-    from gpuplan.planner.spot_policy.advice import Situation
 
 PlanId = Annotated[str | None, typer.Option("--plan", metavar="ID", help="A saved plan on interruptible machines.")]
 FitFiles = Annotated[
@@ -56,34 +56,29 @@ def run_policy(
     """Decide the next step of a spot run: stay, checkpoint, move, wait, or go on-demand."""
     from gpuplan.catalog.runtime.errors import UnusableInput
 
+    if (time is None) != (work_left is None):
+        missing = "time" if time is None else "work-left"
+        raise UnusableInput.at(missing, message="is missing; a decision needs --time and --work-left")
     document = None if policy is not None and plan is None and _is_saved(policy) else _document(policy, plan)
     solved = _saved_policy(str(policy), fit) if document is None else _solve_policy(document, fit)
     if save is not None:
         from gpuplan.api.services.spot_policy_file import write_policy
 
         write_policy(save, solved)
-    if (time is None) != (work_left is None):
-        missing = "time" if time is None else "work-left"
-        raise UnusableInput.at(missing, message="is missing; a decision needs --time and --work-left")
     from gpuplan.api.services.spot_policy_solving import about, decision
 
-    if time is None:
-        answer: RunPolicy = about(solved)
-        if plan is not None and document is not None:
-            from gpuplan.api.services.spot_run_of_plan import finish_of_plan
-
-            answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), document))
-    else:
-        now = _situation(
-            solved,
-            {"time": time, "work_left": work_left, "saved_work_left": saved_work_left}
-            | {"starts_in": starts_in, "checkpoint_age": checkpoint_age},
-            up=up,
-            at=at,
-            data_at=data_at,
-            since=since,
+    answer: RunPolicy
+    if time is not None:
+        named = {"time": time, "work_left": work_left, "saved_work_left": saved_work_left, "at": at, "data_at": data_at}
+        answer = decision(
+            solved, _situation(named | {"starts_in": starts_in, "checkpoint_age": checkpoint_age}, up=up, since=since)
         )
-        answer = decision(solved, now)
+    elif plan is not None and document is not None:
+        from gpuplan.api.services.spot_run_of_plan import finish_of_plan
+
+        answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), document))
+    else:
+        answer = about(solved)
     if as_json:
         print_json(answer)
         return
@@ -179,13 +174,9 @@ def _document(run: str | None, plan: str | None) -> JsonObject:
     if (run is None) == (plan is None):
         raise UnusableInput.at("run", message="give either a run file or --plan ID")
     if plan is not None:
-        from gpuplan.api.services.spot_run_of_plan import run_of_plan
-        from gpuplan.planner.cost.negotiated_discounts import discounted
+        from gpuplan.api.services.spot_policies import run_of_saved_plan
 
-        gpuplan = open_gpuplan()
-        answer = gpuplan.plans.saved(plan)
-        snapshot = answer.body.snapshot_id
-        return run_of_plan(answer, discounted(gpuplan.context.columns(snapshot), gpuplan.context.settings.discounts))
+        return run_of_saved_plan(open_gpuplan().context, plan)
     return read_job(str(run))
 
 
@@ -214,56 +205,26 @@ def _solve_policy(document: JsonObject, fit: list[str] | None) -> "StoredPolicy"
     return solved(parse_spot_run(document, fitting=fitting_of(document, traces_of(fit or [], field="fit"))))
 
 
-def _situation(
-    stored_policy: "StoredPolicy",
-    durations: dict[str, str | None],
-    *,
-    up: str,
-    at: str | None,
-    data_at: str | None,
-    since: str,
-) -> "Situation":
+def _situation(named: dict[str, str | None], *, up: str, since: str) -> "SituationDocument":
     """One run as the options describe it."""
-    from gpuplan.planner.spot_policy.advice import Situation
+    from gpuplan.api.schemas.spot_policy_requests import SituationDocument
+    from gpuplan.catalog.parsing.document_fields import read_as
 
-    hours = {name: _hours(name, text) for name, text in durations.items() if text is not None}
-    work = hours["work_left"]
-    return Situation(
-        left_hours=stored_policy.policy.terms.deadline_hours - hours["time"],
-        work_hours=work,
-        saved_work_hours=hours.get("saved_work_left", work),
-        up=frozenset(name.strip() for name in up.split(",") if name.strip()),
-        at=at,
-        data_at=data_at,
-        to_go_hours=hours.get("starts_in", 0.0),
-        checkpoint_age_hours=hours.get("checkpoint_age", 0.0),
-        up_hours=_ages(since),
-    )
+    stated: JsonObject = {name: text for name, text in named.items() if text is not None}
+    places = [name.strip() for name in up.split(",") if name.strip()]
+    return read_as(SituationDocument, stated | {"up": places, "since": _ages(since)})
 
 
-def _ages(text: str) -> dict[str, float]:
-    """`a=3h,b=20min` as hours by place."""
+def _ages(text: str) -> dict[str, str]:
+    """`a=3h,b=20min` by place."""
     from gpuplan.catalog.parsing.quantities import shown
     from gpuplan.catalog.runtime.errors import UnusableInput
 
-    hours = {}
+    ages = {}
     for part in filter(None, (word.strip() for word in text.split(","))):
         name, equals, age = part.rpartition("=")
         if not equals or not name.strip():
             message = f"{shown(part)} is not accepted; write PLACE=DURATION, such as us-east-1a=3h"
             raise UnusableInput.at("since", message=message)
-        hours[name.strip()] = _hours("since", age)
-    return hours
-
-
-def _hours(option: str, text: str) -> float:
-    """The duration in hours that an option gives; 0 is allowed."""
-    from gpuplan.catalog.parsing.quantities import hours
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
-    if text.strip().rstrip("hmsind") in {"0", "0.0"}:
-        return 0.0
-    try:
-        return hours(text)
-    except ValueError as error:
-        raise UnusableInput.at(option, message=str(error)) from None
+        ages[name.strip()] = age
+    return ages

@@ -55,13 +55,12 @@ def _speed(value: object) -> float:
     return float(value)
 
 
-def _duration(value: object) -> float:
-    """A duration; 0 is allowed."""
-    return 0.0 if not isinstance(value, bool) and value in (0, "0", "0h", "0s") else hours(value)
+def _hours_or_none(value: object) -> float:
+    return hours(value, zero=True)
 
 
 Hours = Annotated[float, quantity(hours, "hours as a number, or 36h, 7d, 90min", "36h")]
-HoursOrNone = Annotated[float, quantity(_duration, "hours as a number, or 15min, 40s; 0 for none", "15min")]
+HoursOrNone = Annotated[float, quantity(_hours_or_none, "hours as a number, or 15min, 40s; 0 for none", "15min")]
 UsdPerHour = Annotated[float, quantity(_usd_per_hour, "US dollars per hour of all nodes", 9.83)]
 
 

@@ -13,11 +13,9 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 if TYPE_CHECKING:
-    from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion, SituationDocument
-    from gpuplan.api.services.spot_policy_file import StoredPolicy
+    from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion
     from gpuplan.planner.model.ladder_replay import LadderSimulation
     from gpuplan.planner.model.spot_policy import RunPolicy, Simulation
-    from gpuplan.planner.spot_policy.advice import Situation
     from gpuplan.planner.spot_policy.availability_traces import Trace
 
 #: Runs x steps x places that a service replays for one request; takes about ten seconds on one core.
@@ -119,7 +117,7 @@ def answer_run_policy(context: ServiceContext, document: Document) -> "RunPolicy
         stored_policy = solved(parse_spot_run(run, fitting=fitting_of(run, fit)))
     if question.now is not None:
         with faults_under("now"):
-            return decision(stored_policy, _situation(stored_policy, question.now))
+            return decision(stored_policy, question.now)
     answer = about(stored_policy)
     if question.plan is None:
         return answer
@@ -160,30 +158,19 @@ def _check_run(
 
 def _run_document(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> JsonObject:
     """The document of the run: the one in the question, or the one made from the saved plan."""
-    if question.plan is None:
-        return dict(question.run or {})
+    return dict(question.run or {}) if question.plan is None else run_of_saved_plan(context, question.plan)
+
+
+def run_of_saved_plan(context: ServiceContext, plan_id: str) -> JsonObject:
+    """A saved plan as the document of a run, at the prices of its snapshot with the discounts of the settings.
+
+    Raises `NotStored`, and `UnusableInput` as `run_of_plan` does.
+    """
     from gpuplan.api.services.spot_run_of_plan import run_of_plan
     from gpuplan.planner.cost.negotiated_discounts import discounted
 
-    answer = saved_plan(context, question.plan)
-    snapshot = answer.body.snapshot_id
-    return run_of_plan(answer, discounted(context.columns(snapshot), context.settings.discounts))
-
-
-def _situation(stored_policy: "StoredPolicy", now: "SituationDocument") -> "Situation":
-    from gpuplan.planner.spot_policy.advice import Situation
-
-    return Situation(
-        left_hours=stored_policy.policy.terms.deadline_hours - now.time,
-        work_hours=now.work_left,
-        saved_work_hours=now.work_left if now.saved_work_left is None else now.saved_work_left,
-        up=frozenset(now.up),
-        at=now.at,
-        data_at=now.data_at,
-        to_go_hours=now.starts_in,
-        checkpoint_age_hours=now.checkpoint_age,
-        up_hours=dict(now.since),
-    )
+    answer = saved_plan(context, plan_id)
+    return run_of_plan(answer, discounted(context.columns(answer.body.snapshot_id), context.settings.discounts))
 
 
 @contextmanager

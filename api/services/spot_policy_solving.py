@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, trace_files
+from gpuplan.api.schemas.spot_policy_requests import SituationDocument
 from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
 from gpuplan.api.services.spot_policy_file import StoredPolicy
 from gpuplan.catalog.model.money import usd_exactly
@@ -65,9 +66,9 @@ def about(stored_policy: StoredPolicy) -> PolicyExpectation:
     )
 
 
-def decision(stored_policy: StoredPolicy, now: Situation) -> PolicyDecision:
-    """What to do now, and why."""
-    advice = advise(stored_policy.policy, now)
+def decision(stored_policy: StoredPolicy, now: SituationDocument) -> PolicyDecision:
+    """What to do now, and why. Raises `UnusableInput` for contradictions and for runs that must be late."""
+    advice = advise(stored_policy.policy, _situation(stored_policy, now))
     return PolicyDecision(
         action=advice.action,
         place=advice.place,
@@ -78,6 +79,20 @@ def decision(stored_policy: StoredPolicy, now: Situation) -> PolicyDecision:
         decide_again_in_hours=stored_policy.policy.terms.step_hours,
         reasons=advice.reasons,
         assumptions=stored_policy.assumptions,
+    )
+
+
+def _situation(stored_policy: StoredPolicy, now: SituationDocument) -> Situation:
+    return Situation(
+        left_hours=stored_policy.policy.terms.deadline_hours - now.time,
+        work_hours=now.work_left,
+        saved_work_hours=now.work_left if now.saved_work_left is None else now.saved_work_left,
+        up=frozenset(now.up),
+        at=now.at,
+        data_at=now.data_at,
+        to_go_hours=now.starts_in,
+        checkpoint_age_hours=now.checkpoint_age,
+        up_hours=dict(now.since),
     )
 
 

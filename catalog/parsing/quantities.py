@@ -71,12 +71,12 @@ def shown(value: object, *, longest: int = 60) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def hours(value: object) -> float:
-    """A duration in hours, above 0 and at most ten years; a bare number means hours.
+def hours(value: object, *, zero: bool = False) -> float:
+    """A duration in hours, above 0 (or 0, with `zero`) and at most ten years; a bare number means hours.
 
     Accepts `7d`, `36h`, `90min`, `1d 12h`, `1h30min`, `2 weeks`, ISO 8601 (`P7D`, `PT36H`), 168.
     """
-    return _bounded(_duration(value), value, top=MAX_HOURS, zero=False, accepted=_DURATIONS, unit=" hours")
+    return _bounded(_duration(value), value, top=MAX_HOURS, zero=zero, accepted=_DURATIONS, unit=" hours")
 
 
 def _duration(value: object) -> Fraction:

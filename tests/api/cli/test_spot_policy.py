@@ -54,6 +54,7 @@ def test_a_policy_says_what_it_is_for_and_a_saved_one_says_the_same(
     ("now", "action", "place"),
     [
         (["--time", "0", "--work-left", "4h", "--up", "a", "--data-at", "a"], "start", "a"),
+        (["--time", "0min", "--work-left", "4h", "--up", "a", "--since", "a=0min"], "start", "a"),
         (["--time", "1h", "--work-left", "3h30min", "--up", "a", "--at", "a", "--since", "a=5h"], "stay", "a"),
         (["--time", "1h45min", "--work-left", "4h", "--up", "a,b"], "switch to on-demand", "on-demand"),
         (["--time", "1h45min", "--work-left", "4h", "--at", "on-demand"], "stay", "on-demand"),
@@ -120,6 +121,7 @@ def test_people_read_what_to_do_and_why(run: Path, capsys: pytest.CaptureFixture
         (["--time", "1h", "--work-left", "3h", "--up", "mars"], "up: 'mars' is not a place of this policy"),
         (["--time", "1h", "--work-left", "3h", "--at", "mars"], "at: 'mars' is not a place of this policy"),
         (["--time", "1h", "--work-left", "3h", "--since", "a"], "since: 'a' is not accepted; write PLACE=DURATION"),
+        (["--time", "1h", "--work-left", "3h", "--since", "a=soon"], "since.a: 'soon' is not a duration"),
         (["--plan", "p"], "run: give either a run file or --plan ID"),
     ],
 )

@@ -43,6 +43,13 @@ def test_the_parts_of_a_duration_add_up(days: int, additional_hours: int, minute
     assert hours(f"{days}d {additional_hours}h {minutes}min") == hours(f"P{days}DT{additional_hours}H{minutes}M")
 
 
+@pytest.mark.parametrize("text", [0, "0", "0h", "0min", "PT0S"])
+def test_a_duration_may_be_zero_where_that_is_accepted(text: object) -> None:
+    assert hours(text, zero=True) == 0.0
+    with pytest.raises(ValueError, match="is zero"):
+        hours(text)
+
+
 @given(amounts)
 def test_gib_is_not_gb_and_converts_exactly_both_ways(amount: float) -> None:
     assert gib(f"{amount!r} GiB") == amount
