@@ -17,12 +17,13 @@ import tempfile
 import tokenize
 from pathlib import Path
 
-import gpuplan.api.schemas.wire_types as service_answers
+from gpuplan.api.schemas import service_answers
 from tools.client_answer_types import typed_dicts
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = ROOT / "clients" / "python" / "src" / "gpuplan_client"
-ANSWERS = Path(service_answers.__file__).parent
+#: The module that names all answers.
+NAMES = Path(service_answers.__file__)
 #: Names that differ between the two clients.
 BLOCKING = {
     "AsyncClient": "Client",
@@ -65,18 +66,17 @@ def generated() -> dict[str, str]:
     files = {"client.py": blocking((CLIENT / "async_client.py").read_text(encoding="utf-8"))}
     for path in _declarations():
         text = path.read_text(encoding="utf-8")
-        if path.parent != ANSWERS:
-            text = typed_dicts(text, "gpuplan_client.answers")
+        if path == NAMES:
+            name, text = "__init__.py", re.sub(r"from gpuplan\.[\w.]+\.", "from gpuplan_client.answers.", text)
         else:
-            text = re.sub(r"from gpuplan\.[\w.]+\.", "from gpuplan_client.answers.", text)
-        header = _GENERATED.format(source=path.resolve().relative_to(ROOT))
-        files[f"answers/{path.name}"] = header + text
+            name, text = path.name, typed_dicts(text, "gpuplan_client.answers")
+        files[f"answers/{name}"] = _GENERATED.format(source=path.resolve().relative_to(ROOT)) + text
     return formatted(files)
 
 
 def _declarations() -> list[Path]:
-    """The modules in which answers are declared: the package that names all answers, and what it imports of gpuplan."""
-    modules = sorted(ANSWERS.glob("*.py"))
+    """The modules in which answers are declared: the one that names all answers, and what they import of gpuplan."""
+    modules = [NAMES]
     for module in modules:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gpuplan."):

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from gpuplan.api.schemas import wire_types
+from gpuplan.api.schemas import service_answers
 
 type Schema = dict[str, Any]
 
@@ -19,7 +19,9 @@ class Health(TypedDict):
 
 
 #: The response types of the operations, by schema name.
-ANSWERS: dict[str, Any] = {name: getattr(wire_types, name) for name in wire_types.__all__} | {"Health": Health}
+ANSWERS: dict[str, Any] = {name: getattr(service_answers, name) for name in service_answers.__all__} | {
+    "Health": Health
+}
 
 #: Schemas of the string types that carry a meaning.
 _MEANT: dict[str, Schema] = {
