@@ -31,6 +31,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Complex = NDArray[np.complex128]
 
+#: Runs of growing slack that are followed at once: their powers take 1 MB each.
+_TOGETHER = 16
+
 
 def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
     """Outcomes per deviation of runs [z] under this hazard."""
@@ -46,9 +49,10 @@ def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
         cuts, room = _Cuts.of(runs, ends, lattice), np.empty((ends.shape[1], SIZE), np.complex128)
         for row in np.flatnonzero(falls).tolist():
             on_spot[row], failing[row], losses[row] = _passing(segment[row], counts[row], cuts.at(row), room)
-    if not falls.all():
-        grows = np.flatnonzero(~falls)
-        on_spot[grows], losses[grows] = followed(runs.at(grows), ends[grows], segment[grows], lattice[grows])
+    grows = np.flatnonzero(~falls)
+    for first in range(0, len(grows), _TOGETHER):
+        some = grows[first : first + _TOGETHER]
+        on_spot[some], losses[some] = followed(runs.at(some), ends[some], segment[some], lattice[some])
     called = on_spot[:, :-1] - on_spot[:, 1:]
     on_failure = counts * failing[:, :-1] + np.maximum(counts - 1, 0.0) * np.diff(failing, axis=1) / 2
     on_failure = np.clip(on_failure, 0.0, called).sum(axis=1)
