@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from markupsafe import Markup
+
 from gpuplan.api.presentation.charts.drawing import NARROW, WIDE, Axis, Figure, LegendEntry, Size
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.charts.picture import PICTURE, png_of
@@ -95,7 +97,7 @@ def frontier_figure(plan: Plan, links: str | None, sizes: Sequence[Size] = (WIDE
         for point in shown
     )
     return Figure(
-        title=f"Expected cost against time at requested confidence{_key(deadline, budget)}",
+        title=f"Expected cost against time at requested confidence{_key(deadline, budget, drawing)}",
         drawing=drawing,
         columns=columns,
         rows=rows,
@@ -117,10 +119,14 @@ def _this_plan(plan: Plan) -> Series:
     return Series(name="this plan", kind="points", points=(point,))
 
 
-def _key(deadline: float | None, budget: str | None) -> str:
-    """What the lines and the band of the frontier mean."""
+def _key(deadline: float | None, budget: str | None, drawing: Markup) -> str:
+    """What the lines and the band of the frontier mean; the chart has no line for a budget beyond its costs."""
     note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
-    note += f"; across: the budget, {usd(budget)}" if budget else ""
+    if budget:
+        is_drawn = 'class="rule budget"' in drawing
+        note += (
+            f"; across: the budget, {usd(budget)}" if is_drawn else f"; the budget, {usd(budget)}, is beyond the chart"
+        )
     return f"{note}; shaded: up to 95 % of runs"
 
 

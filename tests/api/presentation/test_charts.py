@@ -1,5 +1,6 @@
 """Charts: every figure lies where its axis says, axes are marked at round figures, and words are escaped."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 
@@ -11,8 +12,9 @@ from gpuplan.api.presentation.charts.drawing import Axis
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.charts.scale import Scale
 from gpuplan.api.presentation.charts.spans import Row, Span, marks, timeline
-from gpuplan.api.presentation.plan_charts import HOURS, phases_figure, short_usd
-from gpuplan.planner.model.plan import Plan
+from gpuplan.api.presentation.plan_charts import HOURS, frontier_figure, phases_figure, short_usd
+from gpuplan.planner.model.plan import Plan, PlannedAnswer
+from tests.api.presentation.test_plan import PLAN
 from tests.partial_answers import answer_of
 
 FIGURES = st.lists(st.floats(1e-6, 1e12, allow_nan=False), min_size=1, max_size=20)
@@ -119,3 +121,18 @@ def test_what_may_be_called_is_faint_and_lasts_as_long_as_what_is_left_then() ->
     assert len(wide.findall(".//rect")) == 2
     assert len(wide.findall(".//g[@class='point s2 faint']")) == 1
     assert "5.0 %" in figure.rows[1][0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "words", "lines"),
+    [("1600", "; across: the budget, $1,600.00;", 1), ("90000", "; the budget, $90,000.00, is beyond the chart;", 0)],
+)
+def test_the_words_of_a_chart_name_the_line_of_a_budget_only_if_there_is_one(
+    budget: str, words: str, lines: int
+) -> None:
+    plan = answer_of(PlannedAnswer, PLAN).plan
+    figure = frontier_figure(replace(plan, job=plan.job | {"budget_usd": budget}), None)
+    assert figure is not None
+    assert words in figure.title
+    wide, _ = ET.fromstring(f"<both>{figure.drawing}</both>")
+    assert len(wide.findall(".//line[@class='rule budget']")) == lines
