@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from gpuplan.api.presentation.text_formatting import percent
-from gpuplan.planner.model.plan import Certificate, Plan
+from gpuplan.planner.model.plan import Certificate, LadderProof, Plan
 from gpuplan.planner.model.shared import ObjectiveOf
 
 if TYPE_CHECKING:
@@ -21,22 +21,28 @@ _STEPS = 1_000
 
 def best(certificate: "Certificate | ProcurementCertificate") -> str:
     """`Cheapest` if proven, else the proven distance from the minimum."""
-    of, gap = _aim(certificate), certificate.gap
-    if gap <= _TOLERANCE:
-        return _BEST[of]
-    if gap >= 1:
-        return f"Least {of} found, without a proven lower bound,"
-    return f"Within {_above(gap)} of the least possible {of}"
+    of = _aim(certificate)
+    return _headline(certificate.gap, _BEST[of], f"least possible {of}", f"Least {of}")
 
 
 def best_of(plan: Plan) -> str:
-    """As `best`; of a plan that chances put before the cheapest if obtained, that its ladder is expected to cost least."""
-    ladder, proof = plan.capacity_ladder, plan.certificate.ladder
-    if ladder is None or ladder.cheapest_if_obtained is None or proof is None:
+    """As `best`; where chances put other machines before the cheapest if obtained, by the average cost with refusals."""
+    proof = deciding_ladder(plan)
+    if proof is None:
         return best(plan.certificate)
-    if proof.gap <= _TOLERANCE:
-        return "Least expected cost"
-    return f"Within {_above(proof.gap)} of the least expected cost" if proof.gap < 1 else best(plan.certificate)
+    return _headline(proof.gap, "Cheapest on average", "least average cost", "Least average cost")
+
+
+def deciding_ladder(plan: Plan) -> LadderProof | None:
+    """The proof of the ladder, where it put other machines before the cheapest if obtained; else None."""
+    ladder = plan.capacity_ladder
+    return None if ladder is None or ladder.cheapest_if_obtained is None else plan.certificate.ladder
+
+
+def _headline(gap: float, proven: str, least: str, unproven: str) -> str:
+    if gap <= _TOLERANCE:
+        return proven
+    return f"Within {_above(gap)} of the {least}" if gap < 1 else f"{unproven} found, without a proven lower bound,"
 
 
 def _aim(certificate: "Certificate | ProcurementCertificate") -> ObjectiveOf:
@@ -51,9 +57,19 @@ def within(gap: float) -> str:
 
 def why_nothing(certificate: "Certificate | ProcurementCertificate") -> str:
     """`Why nothing is cheaper`, with the proven gap if there is one."""
-    gap = certificate.gap
-    margin = f" by more than {percent(_rounded_up(gap), 1)}" if gap > _TOLERANCE else ""
-    return f"{_NOTHING[_aim(certificate)]}{margin}"
+    return f"{_NOTHING[_aim(certificate)]}{_margin(certificate.gap)}"
+
+
+def why_nothing_of(plan: Plan) -> str:
+    """As `why_nothing`, of what decided: the cost if obtained, or the average cost with refusals."""
+    proof = deciding_ladder(plan)
+    if proof is None:
+        return why_nothing(plan.certificate)
+    return f"{_NOTHING['cost']} on average{_margin(proof.gap)}"
+
+
+def _margin(gap: float) -> str:
+    return f" by more than {percent(_rounded_up(gap), 1)}" if gap > _TOLERANCE else ""
 
 
 def _above(gap: float) -> str:

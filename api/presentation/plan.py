@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpuplan.api.presentation.capacity_ladder import render_capacity_ladder
 from gpuplan.api.presentation.frontier import render_frontier
 from gpuplan.api.presentation.infeasibility import render_infeasible
-from gpuplan.api.presentation.optimality_phrases import best_of, why_nothing
+from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder, why_nothing_of
 from gpuplan.api.presentation.phrases import identity, job_name, machines, node_price, offer, place_and_kind
 from gpuplan.api.presentation.schedule import render_schedule
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
@@ -124,7 +124,7 @@ def _certificate(plan: Plan) -> list[Block | Heading]:
                 f"{number(proof.configurations_considered)} (machine, node count, place, price kind)",
             ),
             ("node counts", proof.enumeration.node_counts),
-            *_proven(proof),
+            *_proven(proof, "objective" if deciding_ladder(plan) is None else "cheapest if obtained"),
             *_expected(proof),
             ("proven by", proof.solver),
         ]
@@ -132,18 +132,18 @@ def _certificate(plan: Plan) -> list[Block | Heading]:
     rejected = sorted(proof.rejected.items(), key=lambda item: -item[1])
     rows = [(number(count), reason) for reason, count in rejected]
     return [
-        heading(why_nothing(proof), "proof"),
+        heading(why_nothing_of(plan), "proof"),
         shown,
         *bullets(proof.over or ()),
         *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
     ]
 
 
-def _proven(proof: Certificate) -> list[tuple[str, object]]:
+def _proven(proof: Certificate, cost_label: str) -> list[tuple[str, object]]:
     """Objective and bound: cost in dollars; time or carbon in its own unit, with the least cost beside it."""
     gap = f"gap {number(proof.gap)}"
     if proof.objective.of == "cost":
-        return [("objective", usd(proof.objective_usd)), ("lower bound", f"{usd(proof.bound_usd)}, {gap}")]
+        return [(cost_label, usd(proof.objective_usd)), ("lower bound", f"{usd(proof.bound_usd)}, {gap}")]
     least = proof.objective
     return [
         ("objective", f"{number(least.value)} {least.unit}"),

@@ -131,7 +131,7 @@ def _cheaper(ladder: CapacityLadder) -> list[str]:
     """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
     if ladder.cheapest_if_obtained is not None:
         step = _step(ladder.cheapest_if_obtained, names_zone=False)
-        return [f"{usd(ladder.expected_cost_usd)} on average; cheapest if obtained: {step}"]
+        return [f"{usd(ladder.expected_cost_usd)} on average with refusals; cheapest if obtained: {step}"]
     order = ladder.best_order
     if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
         return []
@@ -158,9 +158,13 @@ def _step(choice: NextChoice, names_zone: bool) -> str:
 
 def _chance(ladder: CapacityLadder) -> str:
     """`0.42, modelled`, or `0.42, live 2026-11-27 12:00 UTC`."""
+    return f"{_two_decimals(ladder.chance, is_live=ladder.chance_source is not None)}, {chance_basis(ladder)}"
+
+
+def chance_basis(ladder: CapacityLadder) -> str:
+    """Where the chance of the plan's own machines comes from: `modelled`, or `live` with the time of the cloud's answer."""
     source = ladder.chance_source
-    by = "modelled" if source is None else f"live {when(source.asked_at)}"
-    return f"{_two_decimals(ladder.chance, is_live=source is not None)}, {by}"
+    return "modelled" if source is None else f"live {when(source.asked_at)}"
 
 
 def _two_decimals(value: float, *, is_live: bool) -> str:

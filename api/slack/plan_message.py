@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from gpuplan.api.exports.export_formats import FORMATS
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
-from gpuplan.api.presentation.optimality_phrases import best_of, why_nothing
+from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder, why_nothing_of
 from gpuplan.api.presentation.phrases import job_name, kind, machines, place, place_and_kind
 from gpuplan.api.presentation.sections import Notes, Section
-from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, other_ways, short_plan
+from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, chance_basis, other_ways, short_plan
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, usd_per_hour, when
 from gpuplan.api.slack.block_kit import (
     Block,
@@ -24,7 +24,7 @@ from gpuplan.api.slack.block_kit import (
     table,
     words,
 )
-from gpuplan.planner.model.plan import Certificate, Infeasible, Plan, PlanAnswer, PlanMeta, PlannedAnswer
+from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer, PlanMeta, PlannedAnswer
 from gpuplan.planner.model.shared import Phase
 
 #: Actions of the buttons; their value is the id of the plan.
@@ -59,12 +59,12 @@ def _planned(plan: Plan, meta: PlanMeta) -> tuple[str, list[Block]]:
                 ("Time expected", f"{duration(hours.expected)}; 19 of 20 runs within {duration(hours.p95)}"),
                 ("Done", when(plan.finishes_at)),
                 ("Meets the deadline", _chance(plan.deadline_probability)),
-                ("Obtained at once", f"{percent(ladder.chance)}, modelled" if ladder else None),
+                ("Obtained at once", f"{percent(ladder.chance)}, {chance_basis(ladder)}" if ladder else None),
                 ("Prices", _age(meta)),
             ]
         ),
         *_beside(plan),
-        words(f"{why_nothing(plan.certificate)}: {_proof(plan.certificate)}"),
+        words(f"{why_nothing_of(plan)}: {_proof(plan)}"),
         small(f"{plan.id}, prices of snapshot {plan.snapshot_id}"),
         _buttons(plan),
     ]
@@ -119,9 +119,11 @@ def _age(meta: PlanMeta) -> str:
     return "observed today" if age < 1 else f"oldest observed {number(int(age))} days before this plan"
 
 
-def _proof(proof: Certificate) -> str:
+def _proof(plan: Plan) -> str:
+    proof, ladder = plan.certificate, deciding_ladder(plan)
     compared = f"{number(proof.offers_considered)} offers in {number(proof.configurations_considered)} configurations"
-    proven = "none is better" if proof.gap == 0 else f"none is better by more than {percent(proof.gap, 2)}"
+    gap, better = (proof.gap, "better") if ladder is None else (ladder.gap, "cheaper on average with refusals")
+    proven = f"none is {better}" if gap == 0 else f"none is {better} by more than {percent(gap, 2)}"
     return f"{compared} were compared, and {proven} (proven by {plain(proof.solver)})."
 
 

@@ -16,6 +16,7 @@ from gpuplan.api.presentation.sections import Notes
 from gpuplan.api.presentation.short_plan import (
     MOST_ALTERNATIVES,
     NAME_LENGTH,
+    chance_basis,
     different_alternatives,
     hours_more,
     short_plan,
@@ -136,7 +137,13 @@ def glance(plan: Plan) -> list[tuple[str, str, str]]:
         due = deadline_at(plan)
         rows.append(("Meets the deadline", chance(probability), f"by {when(due)}" if due else ""))
     if ladder and ladder.chance < 1.0:
-        rows.append(("Obtained at once", percent(ladder.chance), "modelled, not asked of the provider"))
+        rows.append(
+            (
+                "Obtained at once",
+                percent(ladder.chance),
+                "modelled, not asked of the provider" if ladder.chance_source is None else chance_basis(ladder),
+            )
+        )
     if plan.carbon_kg is not None:
         rows.append(("Carbon", f"{number(plan.carbon_kg)} kg", "CO2e"))
     return rows

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, render_infeasible
-from gpuplan.api.presentation.optimality_phrases import best_of
+from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder
 from gpuplan.api.presentation.phrases import identity, job_name, machines, offer, place_and_kind, rented
 from gpuplan.api.presentation.plan import render_plan
 from gpuplan.api.presentation.plan_charts import frontier_figure, phases_figure
@@ -217,11 +217,15 @@ def proof_sentence(plan: Plan) -> str | None:
     )
     # The comparisons beyond single configurations are listed below the sentence.
     those = "no plan of those compared" if proof.over else "none of them"
-    ladder = plan.capacity_ladder
-    if ladder is not None and ladder.cheapest_if_obtained is not None:
+    if (ladder := deciding_ladder(plan)) is not None:
+        least = (
+            "the proven least"
+            if ladder.gap == 0
+            else f"and no ladder with as certain a last choice less than {usd(ladder.bound_usd)}"
+        )
         return (
-            f"{looked} {those.capitalize()} can cost less than {usd(proof.bound_usd)} if obtained; counted with chances,"
-            f" beginning with these machines costs {usd(ladder.expected_cost_usd)} on average, which is least."
+            f"{looked} {those.capitalize()} can cost less than {usd(proof.bound_usd)} if obtained. With refusals, trying"
+            f" these machines first costs {usd(ladder.objective_usd)} on average, {least}."
         )
     if proof.gap == 0:
         return f"{looked} An exact search proves that {those} costs less than {usd(proof.objective_usd)}."
