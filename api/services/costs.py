@@ -1,5 +1,6 @@
 """Planned and actual costs by month: which plans count, what they cost by team or provider, and budgets of teams."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from gpuplan.api.exports.focus import focus
@@ -17,7 +18,7 @@ from gpuplan.api.schemas.costs_answer import (
 from gpuplan.api.security.authorization import owner, record, viewer
 from gpuplan.api.services.month_costs import Amounts, MonthCosts, month_costs
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
-from gpuplan.catalog.model.money import usd_text
+from gpuplan.catalog.model.money import usd_display, usd_text
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.saved_answers import SavedPlan
 from gpuplan.catalog.store.stored_costs import AdoptedPlan
@@ -28,6 +29,10 @@ ASSUMPTIONS = (
     "Planned costs are expected costs, split over months (UTC) by the hours of each phase.",
     "Actual costs are reported hours from the start of the plan, at the plan's own prices; no bill is read.",
 )
+
+
+class BudgetChanged(UnusableInput):
+    """The budget of the team was changed by somebody else after it had been read."""
 
 
 class CostsService:
@@ -89,6 +94,31 @@ class CostsService:
         team, micros = str(given.team), given.usd_micros
         now = now or datetime.now(UTC)
         self._context.store.costs.set_budget(team, micros, now, owner() or "")
+        return self._budget_set(team, micros, now)
+
+    def replace_budget(self, document: Document, seen: Mapping[str, int], *, now: datetime | None = None) -> TeamBudget:
+        """As `set_budget`, by somebody who has `seen` these budgets, in micro-dollars by team.
+
+        Raises `BudgetChanged` if that of the team is another one by now.
+        """
+        given = parse_budget(document)
+        team, micros = str(given.team), given.usd_micros
+        now = now or datetime.now(UTC)
+        costs = self._context.store.costs
+        if not costs.replace_budget(team, micros, now, owner() or "", seen=seen.get(team)):
+            current = costs.budgets().get(team)
+            reads = "removed" if current is None else f"set to {usd_display(current)}"
+            message = (
+                f"the budget of {team} was {reads} elsewhere since you loaded the page; send yours again to replace it"
+            )
+            raise BudgetChanged.at("usd", message=message)
+        return self._budget_set(team, micros, now)
+
+    def budgets(self) -> Mapping[str, int]:
+        """The budgets of all teams for each month, in micro-dollars."""
+        return self._context.store.costs.budgets()
+
+    def _budget_set(self, team: str, micros: int | None, now: datetime) -> TeamBudget:
         self._context.store.access.record(record("costs.budget", team, now))
         return TeamBudget(team=team, usd_per_month=None if micros is None else usd_text(micros))
 

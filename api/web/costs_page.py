@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
+from pydantic import TypeAdapter, ValidationError
 
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
@@ -16,6 +17,7 @@ from gpuplan.api.presentation.text_formatting import usd
 from gpuplan.api.schemas.costs import BY, FIRST_YEAR, read_month
 from gpuplan.api.schemas.costs_answer import Costs
 from gpuplan.api.services.composition import Services
+from gpuplan.api.services.costs import BudgetChanged
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.csv_download import csv_file
 from gpuplan.api.web.form_bodies import read_form
@@ -30,6 +32,8 @@ FIELDS = ("month", "by")
 MOST_BARS = 12
 #: Plans that are offered for counting.
 MOST_OFFERED = 10
+#: The budgets that the form was made with, by team.
+_SEEN = TypeAdapter(dict[str, int])
 
 
 @router.get("/costs")
@@ -69,10 +73,19 @@ async def drop(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
 
 @router.post("/costs/budgets", dependencies=[Depends(needs("admin"))])
 async def budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
-    """Set a team's budget; an empty amount removes it."""
+    """Set a team's budget; an empty amount removes it. If it was changed since the page was loaded, show it and store nothing."""
     given = await _form(request)
     document: Document = {name: given[name] for name in ("team", "usd") if name in given}
-    return await workers.run(_done, request, gpuplan, given, lambda: gpuplan.costs.set_budget(document))
+    seen = _seen_budgets(given.get("seen", ""))
+    return await workers.run(_done, request, gpuplan, given, lambda: gpuplan.costs.replace_budget(document, seen))
+
+
+def _seen_budgets(text: str) -> dict[str, int]:
+    """The budgets, in micro-dollars, that stood when the page was loaded. Raises `UnusableInput` at `seen`."""
+    try:
+        return _SEEN.validate_json(text)
+    except ValidationError:
+        raise UnusableInput.at("seen", message="is not what the page sends; load the page again") from None
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -83,8 +96,10 @@ def _done(request: Request, gpuplan: Services, given: dict[str, str], change: An
     """The page of the same month after the change, or with its faults."""
     try:
         change()
+    except BudgetChanged as error:
+        return _page(request, gpuplan, given, error.faults, status=409)
     except UnusableInput as error:
-        return _page(request, gpuplan, given, error.faults)
+        return _page(request, gpuplan, given, error.faults, status=422)
     query = urlencode({name: given[name] for name in FIELDS if name in given})
     return RedirectResponse(f"/costs?{query}", status_code=303, headers={"Cache-Control": "no-store"})
 
@@ -93,13 +108,15 @@ def _asked(asked: dict[str, str]) -> tuple[str | None, str | None]:
     return asked.get("month") or None, asked.get("by") or None
 
 
-def _page(request: Request, gpuplan: Services, asked: dict[str, str], faults: tuple[Fault, ...] = ()) -> Response:
+def _page(
+    request: Request, gpuplan: Services, asked: dict[str, str], faults: tuple[Fault, ...] = (), *, status: int = 200
+) -> Response:
     answer: Costs | None = None
     now = datetime.now(UTC)
     try:
         answer = gpuplan.costs.of_month(*_asked(asked), now=now)
     except UnusableInput as error:
-        faults = (*faults, *error.faults)
+        faults, status = (*faults, *error.faults), 422
     offered = gpuplan.costs.adoptable(MOST_OFFERED)
     context = {
         "section": "Costs",
@@ -114,9 +131,10 @@ def _page(request: Request, gpuplan: Services, asked: dict[str, str], faults: tu
         "chart": None if answer is None else _chart(answer),
         "months": dict.fromkeys(("before", "after"), "") if answer is None else _around(answer, now),
         "query": "" if answer is None else urlencode({"month": answer.month, "by": answer.by}),
+        "seen": _SEEN.dump_json(dict(gpuplan.costs.budgets())).decode(),
         "offered": recent_rows(tuple(offered)),
     }
-    return render(request, "costs.html", context, status=422 if faults else 200)
+    return render(request, "costs.html", context, status=status)
 
 
 def _around(answer: Costs, now: datetime) -> dict[str, str]:

@@ -13,4 +13,5 @@ class CostStore(StorePart):
     adopted = reads(stored_costs.read_adopted)
     adopted_ids = reads(stored_costs.read_adopted_ids)
     set_budget = writes(stored_costs.write_budget)
+    replace_budget = writes(stored_costs.replace_budget)
     budgets = reads(stored_costs.read_budgets)

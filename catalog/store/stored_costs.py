@@ -80,8 +80,25 @@ def write_budget(connection: sa.Connection, team: str, usd_micros: int | None, a
     """Set a team's budget for each month in place of the earlier one; None removes it."""
     connection.execute(sa.delete(team_budgets).where(team_budgets.c.team == team))
     if usd_micros is not None:
-        row = {"team": team, "usd_micros_per_month": usd_micros, "set_at": at, "set_by": by}
-        connection.execute(sa.insert(team_budgets), row)
+        connection.execute(sa.insert(team_budgets), _budget_row(team, usd_micros, at, by))
+
+
+def replace_budget(
+    connection: sa.Connection, team: str, usd_micros: int | None, at: datetime, by: str, *, seen: int | None
+) -> bool:
+    """As `write_budget`, in place of the budget `seen`, None if there was none; False if another change came first."""
+    row = None if usd_micros is None else _budget_row(team, usd_micros, at, by)
+    if seen is None:
+        if row is not None:
+            return insert_or_ignore(connection, team_budgets, row)
+        return connection.execute(sa.select(team_budgets).where(team_budgets.c.team == team)).first() is None
+    as_seen = sa.and_(team_budgets.c.team == team, team_budgets.c.usd_micros_per_month == seen)
+    change = sa.delete(team_budgets) if row is None else sa.update(team_budgets).values(**row)
+    return bool(connection.execute(change.where(as_seen)).rowcount)
+
+
+def _budget_row(team: str, usd_micros: int, at: datetime, by: str) -> dict[str, object]:
+    return {"team": team, "usd_micros_per_month": usd_micros, "set_at": at, "set_by": by}
 
 
 def read_budgets(connection: sa.Connection) -> Mapping[str, int]:

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +204,7 @@ def test_the_command_the_service_and_the_page_show_a_month(run: Callable[..., En
     for path in ("/costs.csv?month=2031-01", "/v1/costs/export?month=2031-01"):
         assert "'=cmd()" in client.get(path).text
     assert plan_id in client.get("/costs.focus.csv?month=2031-01").text
-    refused = client.post("/costs/budgets", data={"team": "x", "usd": "-5", "month": "2031-01"})
+    refused = client.post("/costs/budgets", data={"team": "x", "usd": "-5", "month": "2031-01", "seen": "{}"})
     assert refused.status_code == 422
     assert "is negative" in refused.text
     assert client.get("/costs?month=2031-1").status_code == 422
@@ -211,3 +213,29 @@ def test_the_command_the_service_and_the_page_show_a_month(run: Callable[..., En
     assert run("costs", "drop", plan_id).out == f"{plan_id} does not count in the costs\n"
     assert run("costs", "budget", "=cmd()", "none").code == 0
     assert client.get("/v1/costs?month=2031-01").json()["rows"] == []
+
+
+def test_a_budget_changed_in_another_tab_is_shown_and_not_overwritten(client: httpx.Client) -> None:
+    def seen_by_a_reader() -> str:
+        return unescape(re.findall(r'name="seen" value="([^"]*)"', client.get("/costs").text)[0])
+
+    def sent(usd: str, seen: str) -> httpx.Response:
+        return client.post("/costs/budgets", data={"team": "tabs", "usd": usd, "seen": seen})
+
+    first, second = seen_by_a_reader(), seen_by_a_reader()
+    assert sent("50", first).status_code == 303
+    refused = sent("60", second)
+    assert refused.status_code == 409
+    assert "the budget of tabs was set to $50.00 elsewhere" in refused.text
+    assert 'value="60"' in refused.text
+    again = unescape(re.findall(r'name="seen" value="([^"]*)"', refused.text)[0])
+    assert sent("60", again).status_code == 303
+    assert sent("", first).status_code == 409
+    assert sent("", again).status_code == 409
+    newest = seen_by_a_reader()
+    assert sent("", newest).status_code == 303
+    gone = sent("70", newest)
+    assert gone.status_code == 409
+    assert "was removed elsewhere" in gone.text
+    for wrong in ("", "[]", '{"tabs": "x"}'):
+        assert sent("70", wrong).status_code == 422
