@@ -16,7 +16,7 @@ def capacity(
         list[str] | None,
         typer.Argument(
             metavar="[JOB.yaml | MODEL WORD=VALUE ...]",
-            help="Ask about the machines of this job's plan; - for standard input.",
+            help="Ask about the machines of the plan of this job: its file, - for standard input, or a model and words.",
             show_default=False,
         ),
     ] = None,

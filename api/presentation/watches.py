@@ -25,7 +25,7 @@ _TITLES = ("watch", "name", "state", "last notified", "on", "channels", "checked
 
 def render_added(watch: Watch) -> Sections:
     """A watch that was just added."""
-    remove = f"nd it with: gpuplan watch remove {watch.id}"
+    ended_by = f"gpuplan watch remove {watch.id}"
     if isinstance(watch, JobWatch):
         rows = [
             (
@@ -36,13 +36,13 @@ def render_added(watch: Watch) -> Sections:
             ("starts from", last_reported(watch)),
             ("plan", watch.last_told.plan_id),
         ]
-        closing = f"E{remove}"
+        closing = f"End it with: {ended_by}"
     else:
         rows = [
             ("notifies", f"when a cloud gives {condition(watch.capacity)}, and when none does any more"),
             ("now", last_reported(watch)),
         ]
-        closing = f"Checked after each refresh and by gpuplan watch check --capacity; e{remove}"
+        closing = f"Checked after each refresh and by gpuplan watch check --capacity; end it with: {ended_by}"
     return sections_of(
         cell(f"Watching {watch.name} as {watch.id}", Tone.GOOD),
         facts([("channels", ", ".join(watch.channels)), *rows]),
