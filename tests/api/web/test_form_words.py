@@ -6,7 +6,8 @@ import re
 import httpx
 import pytest
 
-from gpuplan.api.web.form_words import in_form_words
+from gpuplan.api.web.form_words import in_form_words, sections_in_form_words
+from gpuplan.api.web.text_sections import Block, Section
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,18 @@ from gpuplan.api.web.form_words import in_form_words
 )
 def test_names_of_fields_become_labels(text: str, expected: str) -> None:
     assert in_form_words(text) == expected
+
+
+def test_a_table_of_requirements_calls_all_of_them_by_their_labels() -> None:
+    def labelled(first: str) -> list[str]:
+        columns = ((first, False), ("asked", False))
+        rows = (("deadline", "a deadline of 3 d"), ("training.framework", "any"))
+        block = Block(kind="listing", columns=columns, rows=rows)
+        [shown] = sections_in_form_words([Section(title="What binds", blocks=[block])])
+        return [row[0] for row in shown.blocks[0].rows]
+
+    assert labelled("requirement") == labelled("relax") == ["Deadline", "Framework"]
+    assert labelled("part") == ["deadline", "Framework"]
 
 
 def test_no_page_of_an_answer_calls_a_field_of_the_form_by_its_name_in_a_file(client: httpx.Client) -> None:
