@@ -22,20 +22,20 @@ _NEUTRAL: dict[object, object] = {
 
 def answer_of[Answer](kind: type[Answer], part: dict[str, Any] | None = None) -> Answer:
     """An answer of this type with these parts, as JSON has them."""
-    return TypeAdapter(kind).validate_python(_completed(kind, part or {}))
+    return TypeAdapter(kind).validate_python(completed(kind, part or {}))
 
 
-def _completed(kind: Any, given: Any) -> Any:
-    """`given` with what its type lacks."""
+def completed(kind: Any, given: Any) -> Any:
+    """`given`, JSON, with what its type lacks."""
     if isinstance(kind, TypeAliasType):
-        return _completed(kind.__value__, given)
+        return completed(kind.__value__, given)
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         if given is None or type(given) in (str, int, float, bool):
             return given
-        return _completed(next(arg for arg in args if arg is not type(None)), given)
+        return completed(next(arg for arg in args if arg is not type(None)), given)
     if origin is tuple:
-        return [_completed(args[0], item) for item in given]
+        return [completed(args[0], item) for item in given]
     if is_dataclass(kind) and isinstance(given, dict):
         hints = get_type_hints(kind)
         known = {wire_name(field.name): field for field in fields(kind)}
@@ -45,7 +45,7 @@ def _completed(kind: Any, given: Any) -> Any:
             if field.default is MISSING and key not in given
         }
         return whole | {
-            key: _completed(hints[known[key].name], value) if key in known else value for key, value in given.items()
+            key: completed(hints[known[key].name], value) if key in known else value for key, value in given.items()
         }
     if is_typeddict(kind) and isinstance(given, dict):
         return {key: _neutral(hint) for key, hint in get_type_hints(kind).items()} | given
@@ -63,5 +63,5 @@ def _neutral(kind: Any) -> Any:
     if origin is tuple:
         return []
     if is_dataclass(kind) or is_typeddict(kind):
-        return _completed(kind, {})
+        return completed(kind, {})
     return {} if origin is dict else _NEUTRAL.get(kind, {})

@@ -77,36 +77,39 @@ def exports(
 
     Raises `UnusableInput` for an unknown format or phase, an invalid plan, and features that the tool lacks.
     """
-    if to not in FORMATS:
-        raise UnusableInput.at("to", message=f"{shown(to)} is not accepted; write one of {', '.join(FORMATS)}")
-    handover = read_handover(document)
-    if to in WHOLE:
-        return (_whole(handover, to, phase),)
-    count = len(handover.phases)
-    if phase is not None and not 1 <= phase <= count:
-        message = (
-            f"{shown(phase)} is not accepted; the plan has {'one phase, 1' if count == 1 else f'phases 1 to {count}'}"
-        )
-        raise UnusableInput.at("phase", message=message)
-    asked = [candidate for candidate in handover.phases if phase in (None, candidate.number)]
-    return tuple(_one(handover, exported_phase, to, wishes or Wishes()) for exported_phase in asked)
+    return _exports(document, to=to, phase=phase, wishes=wishes, single=False)
 
 
 def one_export(
     document: Mapping[str, Any], *, to: str, phase: int | None = None, wishes: Wishes | None = None
 ) -> Exported:
     """The single file of an export; `phase` is required for several phases. Raises `UnusableInput`."""
-    if phase is None and to in PER_PHASE:
-        count = len(read_handover(document).phases)
-        if count > 1:
-            message = (
-                f"is missing: every phase has its own file, because phases start one after another; give 1 to {count}"
-            )
-            raise UnusableInput.at("phase", message=message)
-    return exports(document, to=to, phase=phase, wishes=wishes)[0]
+    return _exports(document, to=to, phase=phase, wishes=wishes, single=True)[0]
 
 
-def _one(handover: Handover, phase: Phase, to: str, wishes: Wishes) -> Exported:
+def _exports(
+    document: Mapping[str, Any], *, to: str, phase: int | None, wishes: Wishes | None, single: bool
+) -> tuple[Exported, ...]:
+    if to not in FORMATS:
+        raise UnusableInput.at("to", message=f"{shown(to)} is not accepted; write one of {', '.join(FORMATS)}")
+    handover = read_handover(document)
+    if to in WHOLE:
+        return (_whole(document, handover, to, phase),)
+    count = len(handover.phases)
+    if phase is None and single and count > 1:
+        message = f"is missing: every phase has its own file, because phases start one after another; give 1 to {count}"
+        raise UnusableInput.at("phase", message=message)
+    if phase is not None and not 1 <= phase <= count:
+        message = (
+            f"{shown(phase)} is not accepted; the plan has {'one phase, 1' if count == 1 else f'phases 1 to {count}'}"
+        )
+        raise UnusableInput.at("phase", message=message)
+    asked = [candidate for candidate in handover.phases if phase in (None, candidate.number)]
+    return tuple(exported_phase(handover, one, to, wishes or Wishes()) for one in asked)
+
+
+def exported_phase(handover: Handover, phase: Phase, to: str, wishes: Wishes) -> Exported:
+    """One phase in a format of `PER_PHASE`. Raises `UnusableInput` for features that the tool lacks."""
     made = PER_PHASE[to]
     name = f"{run_name(handover, phase)}.{made.suffix}"
     text = made.write(handover, phase, wishes)
@@ -115,13 +118,14 @@ def _one(handover: Handover, phase: Phase, to: str, wishes: Wishes) -> Exported:
     )
 
 
-def _whole(handover: Handover, to: str, phase: int | None) -> Exported:
+def _whole(document: Mapping[str, Any], handover: Handover, to: str, phase: int | None) -> Exported:
     if phase is not None:
         raise UnusableInput.at("phase", message=f"belongs to formats that start a phase; leave it out for {to}")
     if to == "focus":
         return Exported(text=focus(handover), media_type=CSV, file_name=f"{handover.plan_id}.focus.csv", phase=None)
+    # As it was read: an answer of another release keeps its own keys.
     try:
-        text = json.dumps(handover.document, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     except ValueError:
         raise UnusableInput.at("plan", message="has a figure that is not finite, and no plan has one") from None
     return Exported(text=text, media_type=JSON, file_name=f"{handover.plan_id}.json", phase=None)

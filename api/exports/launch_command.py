@@ -5,6 +5,7 @@ torchrun starts one process per device. The training script reads the layout fro
 
 import re
 import shlex
+from collections.abc import Mapping
 
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation, read_checkpoint_location
@@ -107,7 +108,8 @@ def environment(handover: Handover, phase: Phase) -> dict[str, str]:
     if not phase.stands_by:
         values["GPUPLAN_SHARE_BEFORE"] = f"{phase.share_before:.9g}"
         values["GPUPLAN_SHARE"] = f"{phase.share:.9g}"
-    values |= {name: str(phase.layout[field]) for name, field in _LAYOUT.items() if field in phase.layout}
+    layout: Mapping[str, object] = phase.layout
+    values |= {name: str(layout[field]) for name, field in _LAYOUT.items()}
     if phase.checkpoint_interval_hours is not None:
         values["GPUPLAN_CHECKPOINT_SECONDS"] = str(max(1, round(phase.checkpoint_interval_hours * 3600)))
     if phase.hands_over_at is not None:

@@ -10,6 +10,7 @@ from gpuplan.catalog.model.provider_names import rented_full_names
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation
 from gpuplan.planner.cost.run_limit import p95_of_phase
 from gpuplan.planner.model.outcome import ordered
+from gpuplan.planner.model.shared import Layout
 
 #: Minutes for which a place is asked where the plan states none.
 TRY_MINUTES = 20.0
@@ -51,7 +52,7 @@ class Phase:
     share: float
     share_before: float
     precision: str
-    layout: dict[str, int | str]
+    layout: Layout
     checkpoint_interval_hours: float | None
     expected_preemptions: float
     hands_over_at: datetime | None
@@ -117,7 +118,6 @@ class Handover:
     `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
     `next_places` are the next choices of the capacity ladder that need no other layout: the same number of the first
     phase's machines; each place is asked for `try_minutes`. `last_choice` is None where all choices are asked for once.
-    `document` is the original answer.
     """
 
     plan_id: str
@@ -130,7 +130,6 @@ class Handover:
     deadline_hours: float | None
     checkpoints: CheckpointLocation | None
     phases: tuple[Phase, ...]
-    document: dict[str, object]
     next_places: tuple[NextPlace, ...] = ()
     try_minutes: float = TRY_MINUTES
     last_choice: LastChoice | None = None

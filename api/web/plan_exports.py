@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from gpuplan.api.exports.export_formats import PER_PHASE, WHOLE, one_export
+from gpuplan.api.exports.export_formats import PER_PHASE, WHOLE, exported_phase
+from gpuplan.api.exports.handover_reader import handover_of
 from gpuplan.api.exports.launch_command import read_wishes
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.api.exports.plan_handover import Handover, Phase
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import Plan
 
 #: Inputs that some formats need beside the plan: description and a sample value for trial exports.
 ASKED = {"image": ("a container image", "registry.example/team/train:1.0"), "reservation": ("a reservation", "booked")}
@@ -28,16 +30,14 @@ class Offered:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-def handovers(answer: JsonObject) -> list[Offered]:
+def handovers(plan: Plan) -> list[Offered]:
     """The formats of every phase by name and address, then those of the whole plan.
 
     Every export is tried, which takes a millisecond, so that no link leads to an error.
     """
-    plan = answer["plan"]
-    several = len(plan["phases"]) > 1
-    per_phase = [_phase(answer, number, several=several) for number in range(1, len(plan["phases"]) + 1)]
-    whole = tuple((name, address(plan["id"], name)) for name in WHOLE)
-    return [*per_phase, Offered(phase=None, formats=whole)]
+    handover = handover_of(plan)
+    whole = tuple((name, address(plan.id, name)) for name in WHOLE)
+    return [*(_phase(handover, phase) for phase in handover.phases), Offered(phase=None, formats=whole)]
 
 
 def wishable(offereds: Sequence[Offered], wishes: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
@@ -54,32 +54,33 @@ def wishable(offereds: Sequence[Offered], wishes: Mapping[str, str]) -> tuple[tu
     return (*fields, ("reservation", "Reservation", "cr-0123456789abcdef0")) if booked else fields
 
 
-def _phase(answer: JsonObject, number: int, *, several: bool) -> Offered:
+def _phase(handover: Handover, phase: Phase) -> Offered:
     formats, needing, refused = [], [], []
+    number = phase.number if len(handover.phases) > 1 else None
     for name in PER_PHASE:
         try:
-            needed = _needed(answer, name, number)
+            needed = _needed(handover, phase, name)
         except UnusableInput as error:
-            reason = error.faults[0].message.removeprefix(f"phase {number} cannot be exported: ")
+            reason = error.faults[0].message.removeprefix(f"phase {phase.number} cannot be exported: ")
             refused.append((name, reason))
             continue
         if needed:
             needing.append((name, " and ".join(ASKED[field][0] for field in needed)))
         else:
-            formats.append((name, address(answer["plan"]["id"], name, phase=number if several else None)))
-    return Offered(phase=number, formats=tuple(formats), needing_inputs=tuple(needing), refused=tuple(refused))
+            formats.append((name, address(handover.plan_id, name, phase=number)))
+    return Offered(phase=phase.number, formats=tuple(formats), needing_inputs=tuple(needing), refused=tuple(refused))
 
 
-def _needed(answer: JsonObject, name: str, number: int, given: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _needed(handover: Handover, phase: Phase, name: str, given: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Inputs required beside `given` to export a phase in a format. Raises `UnusableInput` if it is impossible."""
     wishes = read_wishes(command="python train.py", **{field: ASKED[field][1] for field in given})
     try:
-        one_export(answer, to=name, phase=number, wishes=wishes)
+        exported_phase(handover, phase, name, wishes)
     except UnusableInput as error:
         field = str(error.faults[0].path[0]) if error.faults[0].path else ""
         if field not in ASKED or field in given:
             raise
-        return _needed(answer, name, number, (*given, field))
+        return _needed(handover, phase, name, (*given, field))
     return given
 
 

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.imports.pasted_text import IncompleteConfigError
-from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.watch_answers import JobWatch
 from gpuplan.api.security.authorization import keys_in_force
 from gpuplan.api.services.composition import Services
@@ -167,8 +166,7 @@ def show(
     note: NoteView | None = None,
 ) -> Response:
     """The page of a saved answer, with the faults and values of a submitted form, if any."""
-    document = gpuplan.plans.saved_document(plan_id)
-    answer = read_answer(document)
+    answer = gpuplan.plans.saved(plan_id)
     now, since = datetime.now(UTC), gpuplan.catalogue.prices_since(answer.body.snapshot_id)
     # The address bar shows the plan's address even if the page replaced another one.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
@@ -185,7 +183,7 @@ def show(
         "watching": watched if isinstance(watched, JobWatch) else None,
     }
     if isinstance(answer, PlannedAnswer):
-        context = planned_view(answer, document, sort=sort, now=now, prices_since=since)
+        context = planned_view(answer, sort=sort, now=now, prices_since=since)
         context["wishable"] = wishable(context["handovers"], wishes)
         return render(request, "plan.html", shared | context, status=status, headers=headers)
     context = infeasible_view(answer.infeasible, now=now, prices_since=since)

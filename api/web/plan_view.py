@@ -64,10 +64,8 @@ class AlternativeRow:
     current: bool
 
 
-def planned_view(
-    answer: PlannedAnswer, document: JsonObject, *, sort: str | None, now: datetime, prices_since: PricesSince
-) -> JsonObject:
-    """The data of a plan's page; exports are of the stored document. Raises `UnusableInput` at `sort` for an unknown column."""
+def planned_view(answer: PlannedAnswer, *, sort: str | None, now: datetime, prices_since: PricesSince) -> JsonObject:
+    """The data of a plan's page. Raises `UnusableInput` at `sort` for an unknown column."""
     plan = answer.plan
     all_sections = sections_in_form_words(sections(render_plan(plan, answer.meta)))
     base = f"/plans/{plan.id}"
@@ -86,7 +84,7 @@ def planned_view(
             "what_if": what_if_links(plan, base),
             "alternatives": alternatives(plan, base, sort),
             "sort": sort,
-            "handovers": handovers(document),
+            "handovers": handovers(plan),
             "proof": proof_sentence(plan),
         }
         | card_view(plan, base)

@@ -3,6 +3,9 @@
 from typing import Any
 
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.planner.model import shared
+from gpuplan.planner.model.plan import Plan
+from tests.partial_answers import completed
 
 Document = dict[str, Any]
 
@@ -90,14 +93,23 @@ def phase(machine: str = "aws", *, kind: str = "on_demand", nodes: int = 2, **ch
     }
     # A slice is had as a whole, whatever number of nodes is asked for.
     hosts = changed.get("slice_hosts", row.get("slice_hosts"))
-    return row | {"slice_hosts": hosts, "nodes": hosts or nodes} | changed
+    whole: Document = completed(shared.Phase, row | {"slice_hosts": hosts, "nodes": hosts or nodes} | changed)
+    return whole
+
+
+def ladder(*choices: Document, **parts: Any) -> Document:
+    """A capacity ladder with these next choices, each a phase with other parts."""
+    keys = shared.NextChoice.__dataclass_fields__
+    rows = [{key: value for key, value in choice.items() if key in keys} | {"cost_usd": "0.00"} for choice in choices]
+    whole: Document = completed(shared.CapacityLadder, {"try_minutes": 20.0, "next_choices": rows} | parts)
+    return whole
 
 
 def answer(*phases: Document, name: str = "llama-3-8b", checkpoints: bool = True) -> Document:
     """An answer with these phases, of a job that names a place for its checkpoints unless told otherwise."""
-    return {
-        "outcome": "planned",
-        "plan": {
+    plan = completed(
+        Plan,
+        {
             "id": "plan-0123456789abcdef0123",
             "job": {"name": name, "data": {"checkpoints": CHECKPOINTS} if checkpoints else {}},
             "snapshot_id": "0961144a3bc4ebd327519ca01e325437",
@@ -107,8 +119,8 @@ def answer(*phases: Document, name: str = "llama-3-8b", checkpoints: bool = True
             "hours": {"expected": 80.25, "confident": 90.0, "p95": 100.0},
             "phases": list(phases) or [phase()],
         },
-        "meta": {"created_at": "2026-11-21T12:00:00+00:00"},
-    }
+    )
+    return {"outcome": "planned", "plan": plan, "meta": {"created_at": "2026-11-21T12:00:00+00:00"}}
 
 
 def in_phases(name: str = "llama-3-8b") -> Document:

@@ -9,7 +9,7 @@ import yaml
 from gpuplan.api.exports.export_formats import FORMATS, exports, one_export
 from gpuplan.api.exports.launch_command import read_wishes
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tests.api.exports.documents import MACHINES, answer, in_phases, phase
+from tests.api.exports.documents import MACHINES, answer, in_phases, ladder, phase
 
 
 def text(to: str, machine: str = "aws", *, nodes: int = 2, kind: str = "on_demand", **wishes: Any) -> str:
@@ -48,7 +48,7 @@ def task_with_ladder(to: str, machine: str, kind: str, *rows: dict[str, Any]) ->
     """The task of a plan whose ladder has these next choices of its machine, with other values."""
     first = phase(machine, nodes=2, kind=kind)
     document = answer(first)
-    document["plan"]["capacity_ladder"] = {"next_choices": [first | row for row in rows]}
+    document["plan"]["capacity_ladder"] = ladder(*(first | row for row in rows))
     wishes = read_wishes(command="python train.py")
     return list(yaml.safe_load_all(one_export(document, to=to, wishes=wishes).text))[-1]
 

@@ -11,7 +11,7 @@ import pytest
 from gpuplan.api.exports.export_formats import one_export
 from gpuplan.api.exports.launch_command import read_wishes
 from tests.api.exports.cloud import Cloud
-from tests.api.exports.documents import answer, phase
+from tests.api.exports.documents import answer, ladder, phase
 from tests.api.exports.test_by_real_tools import MEANT
 
 pytestmark = pytest.mark.slow(reason="runs whole scripts")
@@ -60,7 +60,7 @@ def script(
     first = phase(machine, kind=kind, nodes=nodes)
     document = answer(first, checkpoints=False)
     rows = [first | {"usd_per_node_hour": "20.00"} | choice for choice in choices]
-    document["plan"]["capacity_ladder"] = {"next_choices": rows, "try_minutes": 1.0}
+    document["plan"]["capacity_ladder"] = ladder(*rows, try_minutes=1.0)
     if due is not None:
         document["plan"]["capacity_ladder"]["last_choice_by"] = due
         document["plan"]["settings"] = {"setup_hours": 0.25}

@@ -28,7 +28,7 @@ from gpuplan.api.exports.launch_command import read_wishes
 from gpuplan.api.exports.unsupported_features import BOOKED
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tests.api.exports.documents import MACHINES, answer, phase
+from tests.api.exports.documents import MACHINES, answer, ladder, phase
 
 NAMES = ("llama-3-8b", "x'; $(rm -rf /) `id` ${HOME} %{if} \"#: -\n--- !!python/object", "日本語 ünï", "=1+1", "")
 COMMAND = "python train.py --note 'it'\"'\"'s $(boom) $$ ${y} %{z} `q`'"
@@ -108,7 +108,7 @@ def test_kueue_has_a_flavour_for_each_place_of_the_cluster_in_order() -> None:
         {"region": "us-east4", "zone": "us-east4-b"},
         {"price_kind": "on_demand"},
     )
-    document["plan"]["capacity_ladder"] = {"next_choices": [first | row for row in choices]}
+    document["plan"]["capacity_ladder"] = ladder(*(first | row for row in choices))
     exported = one_export(document, to="jobset", wishes=read_wishes(command="python train.py")).text
     *flavors, queue, _, _, run = list(yaml.safe_load_all(exported))
     kinds = jobset_and_kueue()

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from gpuplan.api.exports.export_formats import PER_PHASE
 from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.answers import read_plan
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from gpuplan.api.web.form_words import in_form_words
@@ -266,14 +267,12 @@ def test_a_job_without_a_plan_has_no_carbon_chart(client: httpx.Client, unplanne
 def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
     answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
     assert (
-        f">{planned_view(answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for "
+        f">{planned_view(answer_of(PlannedAnswer, answer), sort=None, now=datetime.now(UTC), prices_since='none')['best']} for "
         in page
     )
     answer["plan"]["capacity_ladder"].pop("cheapest_if_obtained", None)
     answer["plan"]["certificate"] |= {"gap": 0.122}
-    shown = planned_view(
-        answer_of(PlannedAnswer, answer), answer, sort=None, now=datetime.now(UTC), prices_since="none"
-    )
+    shown = planned_view(answer_of(PlannedAnswer, answer), sort=None, now=datetime.now(UTC), prices_since="none")
     assert shown["best"] == "Within 13.9 % of the least possible cost"
     assert [section.title for section in shown["placed"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 
@@ -338,14 +337,14 @@ def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -
     plan = client.post("/plans", data=FORM | {"providers": "aws", "accelerators": "H100"}).headers["location"]
     answer = client.get(f"/v1{plan}").json()
     nothing = {"reservation": ""}
-    assert [name for name, _, _ in wishable(handovers(answer), nothing)] == [
+    assert [name for name, _, _ in wishable(handovers(read_plan(answer)), nothing)] == [
         "command",
         "image",
         "checkpoints",
         "run_limit",
     ]
     answer["plan"]["phases"][0]["price_kind"] = "capacity_block"
-    offered = handovers(answer)
+    offered = handovers(read_plan(answer))
     assert "a reservation" in dict(offered[0].needing_inputs)["kubernetes"]
     assert [name for name, _, _ in wishable(offered, nothing)][-1] == "reservation"
     # What was typed is shown with what is wrong about it, also where it has no place.
