@@ -165,7 +165,7 @@ def _certainty(plan: Plan) -> list[Block | Heading]:
     confidence = plan.job.get("confidence")
     shown = facts(
         [
-            ("expected (mean)", duration(hours.expected)),
+            ("expected (mean)", f"{duration(hours.expected)}{_without_outages(plan)}"),
             ("50 % of runs finish within", duration(hours.median)),
             (
                 f"{percent(confidence)} of runs finish within",
@@ -177,6 +177,12 @@ def _certainty(plan: Plan) -> list[Block | Heading]:
         ]
     )
     return [heading("Time and risk", "sure"), shown]
+
+
+def _without_outages(plan: Plan) -> str:
+    """What the mean leaves out where preempted machines return after a wait."""
+    waits = any(phase.preemption_wait_hours for phase in plan.phases)
+    return "; rare outages of days count only in the shares below" if waits else ""
 
 
 def _chance(probability: float | None) -> str:
@@ -210,7 +216,9 @@ def _runs(phase: Phase, *, behind: bool) -> str:
     hours, training = duration(phase.hours), duration(phase.training_hours)
     if behind:
         return f"{hours} on average, until the work is done or the standby takes over; the full work is {training} of steady training"
-    return f"{hours}, of which {training} steady training"
+    away = phase.expected_preemptions * (phase.preemption_wait_hours or 0.0)
+    unpaid = f" and {duration(away)} away after preemptions, unpaid" if away else ""
+    return f"{hours}, of which {training} steady training{unpaid}"
 
 
 def _interruptions(phase: Phase) -> str | None:

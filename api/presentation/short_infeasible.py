@@ -1,16 +1,20 @@
 """The short answer for an infeasible job: conflicts and the cheapest relaxations."""
 
+import re
+
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
 from gpuplan.api.presentation.phrases import configuration, job_name
 from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section
 from gpuplan.api.presentation.short_plan import NAME_LENGTH
-from gpuplan.api.presentation.text_formatting import duration, plain, usd
+from gpuplan.api.presentation.text_formatting import duration, number, plain, usd
 from gpuplan.planner.model.job import MAX_NODES
 from gpuplan.planner.model.plan import Infeasible, Relaxation
 
 #: Most relaxations shown, cheapest first.
 MOST_WAYS_OUT = 3
 MOST_CONFLICTS = 3
+#: Of so many hours nobody sees at once how many days they are.
+LEAST_HOURS_IN_DAYS = 72
 _VALUE_LENGTH = 60
 _REASON_LENGTH = 300
 
@@ -57,11 +61,17 @@ def _more_nodes(answer: Infeasible) -> tuple[str, ...]:
 
 
 def _way_out(way: Relaxation) -> str:
-    """`set deadline to 206.2 h (now 48 h): then $783,885.15 and 7 d 4 h on 32 x p6-b300.48xlarge, ...`."""
+    """`set deadline to 206.2 h, which is 8.59 d (now 48 h): then $783,885.15 and 7 d 4 h on 32 x p6-b300.48xlarge, ...`."""
     names, asked, needed = way.requirement.split(" + "), way.from_.split("; "), way.to.split("; ")
     parts = [
-        f"{plain(name)} to {plain(then, limit=_VALUE_LENGTH)} (now {plain(now, limit=_VALUE_LENGTH)})"
+        f"{plain(name)} to {plain(then, limit=_VALUE_LENGTH)}{_in_days(then)} (now {plain(now, limit=_VALUE_LENGTH)})"
         for name, now, then in zip(names, asked, needed, strict=True)
     ]
     then = f"{usd(way.cost_usd)} and {duration(way.plan.hours)} on {configuration(way.plan)}"
     return f"set {' and '.join(parts)}: then {then}"
+
+
+def _in_days(value: str) -> str:
+    """`, which is 12 d 3 h` behind many hours."""
+    hours = re.fullmatch(r"([\d.]+) h", value)
+    return f", which is {number(float(hours[1]) / 24)} d" if hours and float(hours[1]) >= LEAST_HOURS_IN_DAYS else ""

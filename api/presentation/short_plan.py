@@ -35,9 +35,14 @@ MOST_NEXT = 3
 MOST_ACTIONS = 3
 #: A better order of the ladder is shown if it costs at most this share of the ladder.
 LEAST_SHARE = Decimal("0.99")
+#: A part of the cost beside that of the machines is named from this share on.
+NOTABLE_PART = Decimal("0.1")
+#: The average cost with refusals is shown if it is this many times that of the plan.
+LEAST_RISE = Decimal("1.01")
 #: Letters of a job's name in a headline.
 NAME_LENGTH = 64
 _SAME_HOURS = 0.05
+_CENT = Decimal("0.01")
 
 
 def short_plan(plan: Plan) -> tuple[Section, ...]:
@@ -50,6 +55,7 @@ def _answer(plan: Plan) -> Section:
     cost, hours = plan.cost_usd, plan.hours
     planned = [phase for phase in plan.phases if not phase.is_standby]
     offers = number(plan.certificate.offers_considered)
+    average = average_with_refusals(plan)
     return section(
         "answer",
         "",
@@ -59,7 +65,8 @@ def _answer(plan: Plan) -> Section:
         ),
         facts(
             *(row for place_, phase in enumerate(planned) for row in _rent(phase, place_, len(planned))),
-            ("cost", f"{usd(cost.expected)} expected, 95 % of runs within {usd(cost.p95)}"),
+            ("cost", f"{usd(cost.expected)} expected{_other_cost(plan)}95 % of runs within {usd(cost.p95)}"),
+            ("average", None if average is None else f"{usd(average)} if refusals lead to the choices below"),
             ("time", f"{duration(hours.expected)} expected, 95 % of runs within {duration(hours.p95)}"),
             ("deadline", _deadline(plan)),
         ),
@@ -74,6 +81,24 @@ def _rent(phase: Phase, order: int, phases: int) -> list[tuple[str, str]]:
     paid = "your own" if owned else f"{kind(phase)} at {price(phase)}"
     rows = [(verb, machines(phase)), ("in", f"{place(phase)}, {paid}{share}")]
     return rows if (line := price_estimate(phase)) is None else [*rows, ("price", line)]
+
+
+def _other_cost(plan: Plan) -> str:
+    """The largest part of the cost beside the machines, if it is notable: `, $8.59 of it egress; `."""
+    parts = plan.cost_usd.breakdown.parts()
+    del parts["compute"]
+    largest = max(parts, key=parts.__getitem__)
+    if parts[largest] < max(plan.cost_usd.expected * NOTABLE_PART, _CENT):
+        return ", "
+    return f", {usd(parts[largest])} of it {largest}; "
+
+
+def average_with_refusals(plan: Plan) -> Decimal | None:
+    """The average cost where refusals lead to the next choices; None where it is about that of the plan."""
+    ladder = plan.capacity_ladder
+    if ladder is None or not ladder.next_choices or ladder.expected_cost_usd < plan.cost_usd.expected * LEAST_RISE:
+        return None
+    return ladder.expected_cost_usd
 
 
 def _deadline(plan: Plan) -> str | None:
@@ -111,7 +136,7 @@ def _next(plan: Plan) -> Section:
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
     if lines and ladder.last_choice_by is not None:
-        lines[-1] += f", only from {when(ladder.last_choice_by.isoformat())}"
+        lines[-1] += f", not before {when(ladder.last_choice_by.isoformat())}"
     lines += _cheaper(ladder)
     if not lines and ladder.chance < 1.0:
         lines.append("if not, no other machines meet the requirements that late")
@@ -130,15 +155,12 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
 def _cheaper(ladder: CapacityLadder) -> list[str]:
     """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
     if ladder.cheapest_if_obtained is not None:
-        step = _step(ladder.cheapest_if_obtained, names_zone=False)
-        return [f"{usd(ladder.expected_cost_usd)} on average with refusals; cheapest if obtained: {step}"]
+        return [f"cheaper if obtained: {_step(ladder.cheapest_if_obtained, names_zone=False)}"]
     order = ladder.best_order
     if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
         return []
     first = configuration(order.choices[0])
-    return [
-        f"in this order {usd(ladder.expected_cost_usd)} on average; with {first} first, {usd(order.expected_cost_usd)}"
-    ]
+    return [f"{first} first would cost {usd(order.expected_cost_usd)} on average, refusals counted"]
 
 
 def ladder_lines(plan: Plan) -> int:
@@ -150,15 +172,15 @@ def ladder_lines(plan: Plan) -> int:
 
 
 def _step(choice: NextChoice, names_zone: bool) -> str:
-    """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 0.93`; `, live` for a cloud's own answer."""
+    """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 93 %`; `, live` for a cloud's own answer."""
     live = "" if choice.chance_source is None else ", live"
-    chance_then = _two_decimals(choice.chance_when_tried, is_live=bool(live))
+    chance_then = _share(choice.chance_when_tried, is_live=bool(live))
     return f"{configuration(choice, names_zone=names_zone)}: {usd(choice.cost_usd)}, chance {chance_then}{live}"
 
 
 def _chance(ladder: CapacityLadder) -> str:
-    """`0.42, modelled`, or `0.42, live 2026-11-27 12:00 UTC`."""
-    return f"{_two_decimals(ladder.chance, is_live=ladder.chance_source is not None)}, {chance_basis(ladder)}"
+    """`42 %, modelled`, or `42 %, live 2026-11-27 12:00 UTC`."""
+    return f"{_share(ladder.chance, is_live=ladder.chance_source is not None)}, {chance_basis(ladder)}"
 
 
 def chance_basis(ladder: CapacityLadder) -> str:
@@ -167,9 +189,15 @@ def chance_basis(ladder: CapacityLadder) -> str:
     return "modelled" if source is None else f"live {when(source.asked_at)}"
 
 
-def _two_decimals(value: float, *, is_live: bool) -> str:
+def obtained_note(plan: Plan, ladder: CapacityLadder) -> str:
+    """What stands beside the chance of a plan's machines: its basis, and the average cost with refusals."""
+    average = average_with_refusals(plan)
+    return chance_basis(ladder) + ("" if average is None else f"; {usd(average)} on average with refusals")
+
+
+def _share(value: float, *, is_live: bool) -> str:
     """A modelled chance is never rounded to certain or impossible; a cloud may say so."""
-    return f"{value if is_live else min(max(value, 0.01), 0.99):.2f}"
+    return percent(value if is_live else min(max(value, 0.01), 0.99))
 
 
 def _behind(plan: Plan) -> Section:

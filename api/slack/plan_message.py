@@ -8,7 +8,7 @@ from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
 from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder, why_nothing_of
 from gpuplan.api.presentation.phrases import job_name, kind, machines, place, place_and_kind
 from gpuplan.api.presentation.sections import Notes, Section
-from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, chance_basis, other_ways, short_plan
+from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, obtained_note, other_ways, short_plan
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, usd_per_hour, when
 from gpuplan.api.slack.block_kit import (
     Block,
@@ -59,7 +59,7 @@ def _planned(plan: Plan, meta: PlanMeta) -> tuple[str, list[Block]]:
                 ("Time expected", f"{duration(hours.expected)}; 19 of 20 runs within {duration(hours.p95)}"),
                 ("Done", when(plan.finishes_at)),
                 ("Meets the deadline", _chance(plan.deadline_probability)),
-                ("Obtained at once", f"{percent(ladder.chance)}, {chance_basis(ladder)}" if ladder else None),
+                ("Obtained at once", f"{percent(ladder.chance)}, {obtained_note(plan, ladder)}" if ladder else None),
                 ("Prices", _age(meta)),
             ]
         ),

@@ -16,9 +16,9 @@ from gpuplan.api.presentation.sections import Notes
 from gpuplan.api.presentation.short_plan import (
     MOST_ALTERNATIVES,
     NAME_LENGTH,
-    chance_basis,
     different_alternatives,
     hours_more,
+    obtained_note,
     short_plan,
     shown_choices,
     usd_more,
@@ -141,7 +141,7 @@ def glance(plan: Plan) -> list[tuple[str, str, str]]:
             (
                 "Obtained at once",
                 percent(ladder.chance),
-                "modelled, not asked of the provider" if ladder.chance_source is None else chance_basis(ladder),
+                obtained_note(plan, ladder),
             )
         )
     if plan.carbon_kg is not None:

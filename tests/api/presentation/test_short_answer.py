@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,11 +19,12 @@ from gpuplan.api.presentation.short import short_answer
 from gpuplan.api.presentation.short_plan import (
     MOST_ACTIONS,
     MOST_ALTERNATIVES,
+    average_with_refusals,
     different_alternatives,
     ladder_lines,
     shown_choices,
 )
-from gpuplan.api.presentation.text_formatting import chance, duration, usd
+from gpuplan.api.presentation.text_formatting import chance, duration, number, usd
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
@@ -117,6 +119,13 @@ def says_the_plan(text: str, plan: Plan, *, is_full: bool) -> None:
     assert f"{usd(plan.cost_usd.expected)} expected" in text
     assert f"within {usd(plan.cost_usd.p95)}" in text
     assert f"{duration(plan.hours.expected)} expected, 95 % of runs within {duration(plan.hours.p95)}" in text
+    assert ("if refusals lead to the choices below" in text) == (average_with_refusals(plan) is not None)
+    parts = plan.cost_usd.breakdown.parts()
+    del parts["compute"]
+    for name, amount in parts.items():
+        assert (f"expected, {usd(amount)} of it {name};" in text) == (
+            amount == max(parts.values()) and amount >= max(plan.cost_usd.expected / 10, Decimal("0.01"))
+        )
     if plan.deadline_probability is not None:
         on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
         likely = chance(plan.deadline_probability)
@@ -131,7 +140,7 @@ def says_the_plan(text: str, plan: Plan, *, is_full: bool) -> None:
         assert alternative.cost_usd - plan.cost_usd.expected == alternative.extra_usd
     for choice in shown_choices(plan):
         place = place_of(choice.provider, choice.region)
-        rest = f", {choice.price_kind.replace('_', ' ')}: {usd(choice.cost_usd)}, chance 0."
+        rest = f", {choice.price_kind.replace('_', ' ')}: {usd(choice.cost_usd)}, chance "
         alike = [
             other
             for other in (*plan.phases, *shown_choices(plan))
@@ -153,6 +162,9 @@ def says_the_way_out(text: str, answer: InfeasibleAnswer) -> None:
         least = min(infeasible.relaxations, key=lambda relaxation: relaxation.cost_usd)
         assert usd(least.cost_usd) in text
         assert all(part in text for part in least.to.split("; "))
+        for hours in re.findall(r"set deadline to ([\d.]+) h, which is", text):
+            assert float(hours) >= 72
+            assert f"set deadline to {hours} h, which is {number(float(hours) / 24)} d (now" in text
         late = any("deadline" in names for names in infeasible.conflicts)
         assert (f"or set max_nodes to more than {infeasible.searched_nodes:,}" in text) == late
 
