@@ -107,11 +107,3 @@ class LinearUnderestimator:
         values = self.values.copy()
         values[_LATE] = values[_EARLY]
         return LinearUnderestimator(values=values, whole=self.whole, deadline_hours=self.deadline_hours)
-
-
-def joined(parts: list[LinearUnderestimator]) -> LinearUnderestimator:
-    """The lines of several sets of columns of the same job, concatenated; at least one set."""
-    values, whole = (
-        np.concatenate(arrays, axis=1) for arrays in zip(*((p.values, p.whole) for p in parts), strict=True)
-    )
-    return LinearUnderestimator(values=values, whole=whole, deadline_hours=parts[0].deadline_hours)

@@ -2,8 +2,7 @@
 
 1. Linear bounds on cost alone show for most jobs that a second phase saves nothing. Linear bounds on cost and hours,
    weighed by the price of an hour at the deadline, show it for most of the others.
-2. A few promising pairs are priced first: a good plan makes every later bound sharp.
-3. The bounds at other prices of an hour leave the columns that can matter at all. All pairs of these whose bound lies
+2. The bounds at other prices of an hour leave the columns that can matter at all. All pairs of these whose bound lies
    below the best plan so far get their best shares.
 
 The search compares both orders of a pair. The order decides which machines write a checkpoint at their end, and between
@@ -22,6 +21,7 @@ without their move lies below the best, with the dominated offers in their place
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ from gpuplan.planner.strategies.phased.dominated_offer_recheck import (
     that_move,
 )
 from gpuplan.planner.strategies.phased.linear_bounds import Lined, lined
-from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator, joined
+from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
-from gpuplan.planner.strategies.phased.phase_bounds import fast, hour_price, hour_prices, pairs_below, worthwhile
+from gpuplan.planner.strategies.phased.phase_bounds import hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
 from gpuplan.planner.strategies.phased.phase_model import Lines
 from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups
@@ -50,10 +50,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: First pairs are made from so many columns of least Lagrangian cost, of the fast ones and of the others.
-_FIRST = 6
-#: So many of these pairs are priced first, which takes no longer than one: one good plan is enough.
-_FIRST_PAIRS = 2
 #: Rounding to whole micro-dollars, per phase, in USD.
 _ROUNDING = 1e-6
 
@@ -106,10 +102,10 @@ def search_phases(candidates: Candidates, most_micros: float) -> Searched:
     if mu is None:
         return NOTHING_TO_SEARCH
     search = _Search(candidates=candidates, every=every, mu=mu, most_micros=most_micros)
-    if search.one_phase_is_best():
+    columns = search.worthwhile()
+    if not len(columns):
         return NOTHING_TO_SEARCH
-    search.try_first()
-    search.try_all()
+    search.try_all(columns)
     left = search.open_lines()
     search.try_dominated()
     return Searched(
@@ -119,6 +115,14 @@ def search_phases(candidates: Candidates, most_micros: float) -> Searched:
         left_usd=search.left_usd,
         finer_usd=search.between_steps_usd(),
     )
+
+
+class _Open(NamedTuple):
+    """Pairs of these columns whose bounds, in USD, lie below the limit of the search."""
+
+    columns: PhaseColumns
+    pairs: Ints
+    bounds: Floats
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,8 +136,7 @@ class _Search:
     best: Phased | None = None
     compared: int = 0
     left_usd: float = np.inf
-    again_count: int = 0
-    open_: list[tuple[PhaseColumns, Ints, Floats]] = field(default_factory=list)
+    open_: _Open | None = None
     known: set[bytes] = field(default_factory=set)
 
     @property
@@ -146,50 +149,33 @@ class _Search:
         """The cost of the best plan so far, or the limit where there is none."""
         return self.most_micros if self.best is None else self.best.plan.micros
 
-    def one_phase_is_best(self) -> bool:
-        """Whether no second phase pays on any column, by the price of an hour at the deadline alone."""
-        return not worthwhile(self.every.linear_bounds, np.array([self.mu]), self.upper_usd).any()
-
-    def try_first(self) -> None:
-        """Price a few pairs of the columns that are best at the price of an hour."""
-        linear_bounds = self.every.linear_bounds
-        usd = linear_bounds.fixed_usd + linear_bounds.slope_usd + linear_bounds.data_usd
-        weighed = usd + self.mu * (linear_bounds.fixed_hours + linear_bounds.slope_hours)
-        in_time, some = fast(linear_bounds), linear_bounds.most_steps > 0
-        quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
-        few = [columns[np.argsort(weighed[columns], kind="stable")[:_FIRST]] for columns in (quick, others)]
-        some_columns = np.sort(np.concatenate(few))
-        listed = pairs_below(linear_bounds.take(some_columns), self.upper_usd)
-        best = np.argsort(listed.usd, kind="stable")[:_FIRST_PAIRS]
-        self._among(some_columns, listed.pairs[best], listed.usd[best])
-
-    def try_all(self) -> None:
-        """Compare every pair of columns whose bound lies below the best plan so far."""
-        columns = self.worthwhile()
-        if len(columns):
-            listed = pairs_below(self.every.linear_bounds.take(columns), self.upper_usd)
-            self.left_usd = min(self.left_usd, listed.left_usd)
-            self._among(columns, listed.pairs, listed.usd)
-
     def worthwhile(self) -> Ints:
-        """The columns that some plan of two phases below the best so far may use."""
+        """The columns that some plan of two phases below the limit may use."""
         upper = self.upper_usd
         # The price at the deadline excludes most columns. The others filter what is left.
         columns = np.flatnonzero(worthwhile(self.every.linear_bounds, np.array([self.mu]), upper))
-        prices = hour_prices(self.every.linear_bounds, self.mu, upper)
         if not len(columns):
             return columns
+        prices = hour_prices(self.every.linear_bounds, self.mu, upper)
         return columns[_by_migration_class(self.every.linear_bounds.take(columns), prices, upper)]
+
+    def try_all(self, columns: Ints) -> None:
+        """Compare every pair of these columns whose bound lies below the best plan so far."""
+        listed = pairs_below(self.every.linear_bounds.take(columns), self.upper_usd)
+        self.left_usd = min(self.left_usd, listed.left_usd)
+        if len(listed.pairs):
+            used, pairs = _used(listed.pairs)
+            self.open_ = _Open(columns_on(self.candidates, self.every.take(columns[used])), pairs, listed.usd)
+            self._compare(*self.open_)
 
     def open_lines(self) -> Lines | None:
         """The linear bounds of every column in a pair whose bound lies below the best plan, each once."""
-        parts = [(columns, pairs[bounds < self.upper_usd].reshape(-1)) for columns, pairs, bounds in self.open_]
-        parts = [(columns, which) for columns, which in parts if len(which)]
-        if not parts:
+        if self.open_ is None:
             return None
-        numbers = np.concatenate([_names(columns.table)[which] for columns, which in parts])
-        first = np.unique(numbers, return_index=True)[1]
-        left = joined([columns.linear_bounds.take(which) for columns, which in parts]).take(first)
+        which = np.unique(self.open_.pairs[self.open_.bounds < self.upper_usd])
+        if not len(which):
+            return None
+        left = self.open_.columns.linear_bounds.take(which)
         return Lines(
             fixed_usd=left.fixed_usd,
             slope_usd=left.slope_usd,
@@ -207,31 +193,28 @@ class _Search:
         Moving less than a step from the slower phase to the faster turns any plan into one of whole steps that is no slower.
         This costs at most one step on the faster phase. No plan costs less than the bound of its pair.
         """
-        most = 0.0
-        for columns, pairs, bounds in self.open_:
-            step_usd = columns.slope_usd[pairs].max(axis=1) * (1 / STEPS)
-            most = max(most, float(np.minimum(step_usd, self.upper_usd - bounds).max(initial=0.0)))
-        return most
+        if self.open_ is None:
+            return 0.0
+        step_usd = self.open_.columns.slope_usd[self.open_.pairs].max(axis=1) * (1 / STEPS)
+        return float(np.minimum(step_usd, self.upper_usd - self.open_.bounds).max(initial=0.0))
 
     def try_dominated(self) -> None:
         """Compare dominated offers, in the pairs that lie below the best plan without their moves."""
-        for columns, pairs, bounds in self.open_:
-            left = (bounds < self.upper_usd) & that_move(columns, pairs)
-            if not left.any():
-                continue
-            some = np.flatnonzero(left)
-            some = some[np.argsort(bounds[some], kind="stable")]
-            for first in range(0, len(some), AGAIN_TOGETHER):
-                offer_group = some[first : first + AGAIN_TOGETHER]
-                offer_group = offer_group[bounds[offer_group] < self.upper_usd]
-                if not len(offer_group):
-                    break
-                if self.again_count >= MOST_AGAIN:
-                    self.left_usd = min(self.left_usd, float(bounds[offer_group[0]]))
-                    break
-                go_on()
-                self.again_count += len(offer_group)
-                self._again(columns, pairs[offer_group])
+        if self.open_ is None:
+            return
+        columns, pairs, bounds = self.open_
+        some = np.flatnonzero((bounds < self.upper_usd) & that_move(columns, pairs))
+        some = some[np.argsort(bounds[some], kind="stable")]
+        for first in range(0, len(some), AGAIN_TOGETHER):
+            offer_group = some[first : first + AGAIN_TOGETHER]
+            offer_group = offer_group[bounds[offer_group] < self.upper_usd]
+            if not len(offer_group):
+                return
+            if first >= MOST_AGAIN:
+                self.left_usd = min(self.left_usd, float(bounds[offer_group[0]]))
+                return
+            go_on()
+            self._again(columns, pairs[offer_group])
 
     def _again(self, columns: PhaseColumns, pairs: Ints) -> None:
         """Compare these pairs with dominated offers in place of their own."""
@@ -244,16 +227,6 @@ class _Search:
         if new.any():
             used, which = _used(listed.pairs[new])
             self._compare(dominated.take(used), which, listed.usd[new])
-
-    def _among(self, which: Ints, pairs: Ints, bounds: Floats) -> None:
-        """Find the best shares of these pairs of the configurations `kept`."""
-        new = self._new(_names(self.every.table)[which], pairs)
-        if not new.any():
-            return
-        used, pairs = _used(pairs[new])
-        columns, bounds = columns_on(self.candidates, self.every.take(which[used])), bounds[new]
-        self.open_.append((columns, pairs, bounds))
-        self._compare(columns, pairs, bounds)
 
     def _new(self, names: Ints, pairs: Ints) -> Flags:
         """The pairs that have not been compared: those that have cannot improve the best plan."""
