@@ -5,8 +5,8 @@ from math import ceil
 
 from gpuplan.catalog.model.money import usd_display
 from gpuplan.planner.model.certificate import SolverCertificate
-from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
-from gpuplan.planner.strategies.phased.phase_model import MOST_MODELLED, Lines, relaxed
+from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
+from gpuplan.planner.strategies.phased.phase_model import MOST_MODELLED, relaxed
 from gpuplan.planner.strategies.phased.phase_search import Phased, Searched
 from gpuplan.planner.strategies.single.choice_model import NotProvenError
 from gpuplan.planner.strategies.standby.standby_pairs import StandbySearch
@@ -65,7 +65,7 @@ def over_phases(
 
 
 def _second_opinion(
-    certificate: SolverCertificate, open_: Lines, best: Phased | None, standby_search: StandbySearch
+    certificate: SolverCertificate, open_: LinearUnderestimator, best: Phased | None, standby_search: StandbySearch
 ) -> tuple[SolverCertificate, list[str]]:
     """The certificate with the time of the linear model of the open columns, and the model's sentence on them."""
     if len(open_) > MOST_MODELLED:

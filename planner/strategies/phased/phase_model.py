@@ -32,41 +32,18 @@ stays. Redundant rows are left out: those of a single migration class, and of da
 
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from gpuplan.planner.strategies.phased.linear_underestimators import LinearUnderestimator
 from gpuplan.planner.strategies.single.choice_model import highs_version
 from gpuplan.planner.strategies.warm_solver import WarmSolver
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Lines:
-    """The data of the model, one element per column; the deadline is inf if there is none."""
-
-    fixed_usd: Floats
-    slope_usd: Floats
-    fixed_hours: Floats
-    slope_hours: Floats
-    data_usd: Floats
-    caps: Floats
-    migration_class: NDArray[np.int64]
-    deadline_hours: float
-
-    def __len__(self) -> int:
-        """How many columns there are."""
-        return len(self.migration_class)
-
-    def take(self, which: NDArray[np.int64]) -> "Lines":
-        """Some of the columns."""
-        return replace(
-            self, **{name: getattr(self, name)[which] for name in (*_LESS_IS_BETTER, "caps", "migration_class")}
-        )
 
 
 #: The most columns of a model with whole numbers: about 0.1 s. With 790 columns HiGHS takes 35 s.
@@ -77,7 +54,7 @@ MOST_MODELLED = 5_000
 _LESS_IS_BETTER = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd")
 
 
-def irreplaceable(linear_bounds: Lines) -> NDArray[np.int64]:
+def irreplaceable(linear_bounds: LinearUnderestimator) -> NDArray[np.int64]:
     """The columns that no other of their migration class replaces; of equal ones the first that may do all of the work.
 
     In the order of their values, a column comes before those it replaces. Replacement is transitive. So each column met that
@@ -112,7 +89,7 @@ class Relaxed:
     milliseconds: float
 
 
-def relaxed(linear_bounds: Lines) -> Relaxed:
+def relaxed(linear_bounds: LinearUnderestimator) -> Relaxed:
     """The optimum of the model. Raises `NotProvenError` if HiGHS stops early."""
     began = time.perf_counter()
     modelled = linear_bounds.take(irreplaceable(linear_bounds))
@@ -135,7 +112,7 @@ class _OfPhases(WarmSolver):
     of_thread = threading.local()
 
 
-def formulate(linear_bounds: Lines, *, whole: bool = True) -> pulp.LpProblem:
+def formulate(linear_bounds: LinearUnderestimator, *, whole: bool = True) -> pulp.LpProblem:
     """The model of the module's docstring with every row named; its linear relaxation unless `whole`."""
     kind: Literal["Integer", "Continuous"] = "Integer" if whole else "Continuous"
     problem = pulp.LpProblem("cheapest_phases", pulp.LpMinimize)

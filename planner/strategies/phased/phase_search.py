@@ -42,7 +42,6 @@ from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, Line
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_bounds import hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
-from gpuplan.planner.strategies.phased.phase_model import Lines
 from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 
@@ -74,7 +73,7 @@ class Searched:
 
     best: Phased | None
     sequences: int
-    open_: Lines | None
+    open_: LinearUnderestimator | None
     left_usd: float = np.inf
     finer_usd: float = 0.0
 
@@ -168,24 +167,14 @@ class _Search:
             self.open_ = _Open(columns_on(self.candidates, self.every.take(columns[used])), pairs, listed.usd)
             self._compare(*self.open_)
 
-    def open_lines(self) -> Lines | None:
+    def open_lines(self) -> LinearUnderestimator | None:
         """The linear bounds of every column in a pair whose bound lies below the best plan, each once."""
         if self.open_ is None:
             return None
         which = np.unique(self.open_.pairs[self.open_.bounds < self.upper_usd])
         if not len(which):
             return None
-        left = self.open_.columns.linear_bounds.take(which)
-        return Lines(
-            fixed_usd=left.fixed_usd,
-            slope_usd=left.slope_usd,
-            fixed_hours=left.fixed_hours,
-            slope_hours=left.slope_hours,
-            data_usd=left.data_usd,
-            caps=left.caps,
-            migration_class=left.migration_class,
-            deadline_hours=left.deadline_hours,
-        )
+        return self.open_.columns.linear_bounds.take(which)
 
     def between_steps_usd(self) -> float:
         """An upper bound on what shares between the steps may save, in USD, apart from the rounding of bills.

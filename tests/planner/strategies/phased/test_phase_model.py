@@ -8,22 +8,36 @@ import pulp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from gpuplan.planner.model.job import Constraints, DataSource
 from gpuplan.planner.strategies.phased import phase_model
-from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
-from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, phase_columns
-from gpuplan.planner.strategies.phased.phase_model import Lines, formulate, irreplaceable, relaxed
+from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
+from gpuplan.planner.strategies.phased.phase_columns import phase_columns
+from gpuplan.planner.strategies.phased.phase_model import formulate, irreplaceable, relaxed
 from tests.planner.small_catalogues import random_columns, random_job
 from tests.planner.strategies.phased.cases import SETTINGS, best_schedule, found_for
 
-
-def linear_bounds(columns: PhaseColumns) -> Lines:
-    names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps", "migration_class")
-    return Lines(**{name: getattr(columns, name) for name in names}, deadline_hours=columns.deadline_hours)
+Floats = NDArray[np.float64]
 
 
-def two(deadline_hours: float, **changes: np.ndarray) -> Lines:
+def lines(
+    deadline_hours: float, *, data_usd: Floats, caps: Floats, migration_class: NDArray[np.int64], **given: Floats
+) -> LinearUnderestimator:
+    """Columns with one line each, and as many steps as their caps allow."""
+    line = (given["fixed_usd"], given["slope_usd"], given["fixed_hours"], given["slope_hours"])
+    return LinearUnderestimator.of(
+        line,
+        line,
+        data_usd=data_usd,
+        caps=caps,
+        migration_class=migration_class,
+        most_steps=np.floor(caps * STEPS).astype(np.int64),
+        deadline_hours=deadline_hours,
+    )
+
+
+def two(deadline_hours: float, **changes: np.ndarray) -> LinearUnderestimator:
     """A slow column at 10 USD in 20 h and a fast one at 30 USD in 4 h, an hour and a dollar each to start."""
     given = {
         "fixed_usd": np.ones(2),
@@ -34,7 +48,7 @@ def two(deadline_hours: float, **changes: np.ndarray) -> Lines:
         "caps": np.ones(2),
         "migration_class": np.zeros(2, np.int64),
     }
-    return Lines(**given | changes, deadline_hours=deadline_hours)
+    return lines(deadline_hours, **given | changes)
 
 
 def test_the_deadline_shares_the_work_between_slow_and_fast() -> None:
@@ -60,7 +74,7 @@ def test_the_model_uses_no_more_than_two_columns() -> None:
     }
     without = relaxed(two(10.0)).usd
     beside_the_fast = 1 + 30 * 0.9 + 1 * 0.1
-    assert relaxed(Lines(**given, deadline_hours=10.0)).usd == pytest.approx(min(without, beside_the_fast))
+    assert relaxed(lines(10.0, **given)).usd == pytest.approx(min(without, beside_the_fast))
 
 
 def test_nothing_that_is_in_time_is_no_bound_at_all() -> None:
@@ -89,12 +103,8 @@ def test_the_relaxation_of_many_columns_allows_no_more_than_the_whole_model(
     # Slow and cheap to fast and dear, so that none replaces another.
     given["slope_hours"] = np.linspace(40.0, 4.0, count)
     given["slope_usd"] = 100.0 / given["slope_hours"]
-    linear_bounds = Lines(
-        **given,
-        data_usd=np.zeros(count),
-        caps=np.ones(count),
-        migration_class=np.arange(count) % 2,
-        deadline_hours=12.0,
+    linear_bounds = lines(
+        12.0, **given, data_usd=np.zeros(count), caps=np.ones(count), migration_class=np.arange(count) % 2
     )
     whole = relaxed(linear_bounds)
     monkeypatch.setattr(phase_model, "MOST_WHOLE", 1)
@@ -124,7 +134,7 @@ def test_a_plan_costs_what_the_unpruned_model_of_a_medium_catalogue_allows_but_f
     result = found_for(job, catalogue)
     columns, schedule = phase_columns(result, result.shares), best_schedule(result)
     assert schedule is not None
-    bound = relaxed(linear_bounds(columns)).usd
+    bound = relaxed(columns.linear_bounds).usd
     usd = schedule.cost.expected / 1e6
     assert bound <= usd * (1 + 1e-9)
     # The model knows no moves: the best plan without them costs at most a step of shares, a second of bills, writing.
@@ -149,7 +159,7 @@ def test_columns_that_others_of_their_migration_class_replace_change_nothing(
     names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps")
     table = np.array([*columns, (9, 9, 9, 9, 9, 1.0, 0)])
     arrays = {name: table[:, i] for i, name in enumerate(names)}
-    given_ = Lines(**arrays, migration_class=table[:, 6].astype(np.int64), deadline_hours=deadline)
+    given_ = lines(deadline, **arrays, migration_class=table[:, 6].astype(np.int64))
     problem = formulate(given_)
     stats = problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0))
     whole = np.inf if stats.status == pulp.LpSolveStatus.Infeasible else stats.objective
