@@ -42,13 +42,15 @@ from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, Line
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_bounds import hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
-from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups
+from gpuplan.planner.strategies.phased.phase_sequences import in_order
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: Pairs compared in a batch: larger ones take more memory and save nothing.
+PAIRS_TOGETHER = 2_048
 #: Rounding to whole micro-dollars, per phase, in USD.
 _ROUNDING = 1e-6
 
@@ -231,8 +233,10 @@ class _Search:
             used, pairs = _used(pairs[below])
             columns, bounds = columns.take(used), bounds[below]
         rank, moving, names = ranks(self.candidates, columns), moves(columns), _names(columns.table)
-        for offer_group in offer_groups(np.argsort(bounds, kind="stable")):
-            now = offer_group[bounds[offer_group] < self.upper_usd]
+        order = np.argsort(bounds, kind="stable")
+        for begin in range(0, len(order), PAIRS_TOGETHER):
+            now = order[begin : begin + PAIRS_TOGETHER]
+            now = now[bounds[now] < self.upper_usd]
             if not len(now):
                 return
             sequences = in_order(columns, rank, pairs[now])

@@ -17,7 +17,6 @@ from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.phased import phase_bounds, phase_search, work_shares
 from gpuplan.planner.strategies.phased.linear_underestimators import LinearUnderestimator
 from gpuplan.planner.strategies.phased.phase_bounds import Shortlist
-from gpuplan.planner.strategies.phased.phase_sequences import offer_groups
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from tests.planner.small_catalogues import START
 from tests.planner.spot_settings import replaced_at_once
@@ -140,13 +139,17 @@ def _searched(job: TrainingJob, *owned: OwnedMachine) -> tuple[Candidates, float
     return result, limit_micros(result, chosen)
 
 
-def test_offer_groups_grow_to_what_memory_allows_and_no_further() -> None:
-    order = np.arange(20_000)
-    groups = list(offer_groups(order))
-    assert [len(offer_group) for offer_group in groups[:4]] == [256, 1_024, 2_048, 2_048]
+def test_pairs_in_small_batches_give_the_plan_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # In both orders they are no more sequences than ranges are looked at together.
-    assert 2 * max(len(offer_group) for offer_group in groups) <= work_shares._TOGETHER
-    assert np.array_equal(np.concatenate(groups), order)
+    assert 2 * phase_search.PAIRS_TOGETHER <= work_shares._TOGETHER
+    result, limit = _searched(BETWEEN_REGIONS)
+    whole = phase_search.search_phases(result, limit)
+    monkeypatch.setattr(phase_search, "PAIRS_TOGETHER", 4)
+    small = phase_search.search_phases(result, limit)
+    assert whole.best is not None
+    assert small.best is not None
+    assert small.best.plan.micros == whole.best.plan.micros
+    assert small.sequences < whole.sequences
 
 
 def test_a_shortlist_keeps_the_pairs_of_least_bounds_and_the_bound_of_the_others(
