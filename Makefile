@@ -19,7 +19,7 @@ COMPILED = $(BIN)/python -m compileall -q src/gpuplan/*.py src/gpuplan/*/
 # Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
 PREFIX ?= /opt/gpuplan
 
-.PHONY: help install plan extras test test-fast newest chromium client check lint types lock facts catalogue bench bench-service docs audit readme fit accuracy prices clean
+.PHONY: help install plan extras test test-fast fuzz newest chromium client check lint types lock facts catalogue bench bench-service docs audit readme fit accuracy prices clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -78,6 +78,10 @@ test: lint $(TORCH_STAMP) chromium  ## set up, check, and run every test
 test-fast: $(DEV_STAMP)  ## unit tests of the packages that differ from main, or of LAYER (catalog, providers, planner, api)
 	@$(COMPILED)
 	$(BIN)/python -m tests.fast $(LAYER)
+
+# Draws that fail are kept in .hypothesis and drawn first the next time.
+fuzz: $(DEV_STAMP)  ## draw other examples at random for every property; LAYER for one layer
+	$(BIN)/pytest -n 2 -m hypothesis --hypothesis-profile=fuzz $(if $(LAYER),tests/$(LAYER)) $(PYTEST_ARGS)
 
 newest: $(BIN)/uv $(TORCH_STAMP) chromium  ## run every test with the newest versions of all libraries, nothing locked or bounded
 	rm -rf .venv-newest
