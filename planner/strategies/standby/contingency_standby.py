@@ -3,7 +3,7 @@
 It is advice: the plan's own figures do not depend on it, so moments are accurate enough to choose it. The standby with the
 least expected cost of the run, in whole micro-dollars, is named; of equal ones the one that does all the work for least.
 Its probability of a call and its cost are stated from the whole distribution of the losses: where few preemptions use the
-slack up, moments miss a sixth of the calls.
+slack up, moments miss a sixth of the calls. Where all calls together provably cost less than half a cent, moments are enough.
 
 If calling a standby never saves money (`_Alone.may_pay`), no standby makes the run cheaper than the run alone. So of the
 standbys that are sure to meet the deadline, the one that does all the work for least is priced first. If its calls add
@@ -41,6 +41,8 @@ Ints = NDArray[np.int64]
 
 #: Half of the smallest amount that is stated: less than this does not show.
 _UNSEEN_USD = 0.5e-6
+#: Half a cent: what the calls of a standby may cost unseen.
+_UNSEEN_CALLS_USD = 0.005
 #: Error of the normal distribution function, in deviations.
 _ROUNDED = 1e-6
 
@@ -81,11 +83,17 @@ def fallback(candidates: Candidates, chosen: int, cost_micros: int) -> StandbyCh
 
 
 def _exactly(pair: Pairs, terms: StandbyTerms, seen: Outcomes) -> tuple[float, float]:
-    """The probability of a call and the expected cost of a pair with this outcome; where nothing is called, it is exact."""
-    if seen.switch_probability[0] == 0:
-        return 0.0, float(seen.usd[0])
-    run = PricedRun.of(pair, terms, float(seen.interval_hours[0]))
-    return float(run.legs.switch_probability[0, 0]), run.usd
+    """The probability of a call and the expected cost of a pair with this outcome.
+
+    A run without calls has the cost of its moments, so where all calls together cost less than is shown, moments are enough.
+    """
+    probability, seen_usd = float(seen.switch_probability[0]), float(seen.usd[0])
+    unseen = _UNSEEN_CALLS_USD / float(_all_work_usd(pair)[0])
+    if probability == 0:
+        return 0.0, seen_usd
+    chance = unseen if probability < unseen else 0.0
+    run = PricedRun.if_called(pair, terms, float(seen.interval_hours[0]), chance)
+    return (probability, seen_usd) if run is None else (float(run.legs.switch_probability[0, 0]), run.usd)
 
 
 def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.outcome_quantiles import MEDIAN, P95, Costs, Schedule, Spread, joined
 from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_moments, passed_by_moments
-from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of
+from gpuplan.planner.strategies.standby.segment_blocks import log_chance_of_a_call
+from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of, with_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import BLOCKS_WITHIN, bound_of
 from gpuplan.planner.strategies.standby.standby_switching import Estimate, Legs, deviations, legs_of
@@ -92,8 +93,13 @@ class PricedRun(NamedTuple):
     @staticmethod
     def of(pairs: Pairs, terms: StandbyTerms, interval_hours: float) -> "PricedRun":
         """The price of the pair at the interval."""
+        return _Begun.of(pairs, terms, interval_hours).fully_priced()
+
+    @staticmethod
+    def if_called(pairs: Pairs, terms: StandbyTerms, interval_hours: float, chance: float) -> "PricedRun | None":
+        """The price, or None where the probability that the standby is called is proven to be at most `chance`."""
         begun = _Begun.of(pairs, terms, interval_hours)
-        return begun.priced(begun.schedule(np.arange(len(begun.shares))))
+        return begun.fully_priced() if begun.most_calls() > chance else None
 
     @staticmethod
     def below(pairs: Pairs, terms: StandbyTerms, interval_hours: float, most_usd: float) -> "PricedRun | None":
@@ -125,7 +131,8 @@ class PricedRun(NamedTuple):
     def outcome(self) -> StandbyRun:
         """The expectations with their spread."""
         pairs, terms, legs, estimate = self.pairs, self.terms, self.legs, self.estimate
-        spread = Spread(pairs, terms, self.runs, self.schedule, estimate=estimate, shares=self.shares)
+        schedule = with_losses(self.schedule, self.runs, Hazard.of(pairs, terms))
+        spread = Spread(pairs, terms, self.runs, schedule, estimate=estimate, shares=self.shares)
         return StandbyRun(
             usd=self.usd,
             costs=spread.costs(),
@@ -167,6 +174,15 @@ class _Begun(NamedTuple):
     def schedule(self, rows: Ints) -> Schedule:
         """Outcomes of the segments at these deviations."""
         return segment_outcomes_of(self.runs.at(rows), Hazard.of(self.pairs, self.terms))
+
+    def most_calls(self) -> float:
+        """An upper bound on the probability that the standby is called."""
+        within = np.exp(np.minimum(log_chance_of_a_call(self.runs, Hazard.of(self.pairs, self.terms)), 0.0))
+        return 1.0 - float(self.estimate.in_time[0, 0]) + float(within @ self.estimate.weights[0, 0])
+
+    def fully_priced(self) -> PricedRun:
+        """The priced run, with the segment outcomes at all deviations."""
+        return self.priced(self.schedule(np.arange(len(self.shares))))
 
     def priced(self, schedule: Schedule) -> PricedRun:
         """The priced run, from the segment outcomes at all deviations."""

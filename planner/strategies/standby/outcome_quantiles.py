@@ -32,7 +32,8 @@ class Schedule:
     """Outcomes of a run per z: mean segments passed, probability of passing all, and probability of a call after a failure.
 
     Per block, `ends` [z, blocks] counts the segments at its end and `called` is the probability of calling the standby in
-    it. `losses` [z, points] is the mass of the losses of runs that passed all, on a lattice of `lattice` hours.
+    it. `losses` [z, points] is the mass of the losses of runs that passed all, on a lattice of `lattice` hours; it is left out
+    (`without_losses` [z]) where no run calls the standby, since only quantiles need it.
     """
 
     passed: Floats
@@ -42,6 +43,7 @@ class Schedule:
     called: Floats
     losses: Floats
     lattice: Floats
+    without_losses: NDArray[np.bool_]
 
 
 def joined(one: Schedule, other: Schedule, order: NDArray[np.int64]) -> Schedule:

@@ -56,6 +56,18 @@ def merged(ends: Floats, runs: Segments, hazard: Hazard) -> Floats:
     return np.where(leading, 0.0, ends)
 
 
+def log_chance_of_a_call(runs: Segments, hazard: Hazard) -> Floats:
+    """The log of an upper bound on the probability that a run [rows] calls the standby at all.
+
+    A call in segment n means L_n - n g > S_1 - g for the growth g. With m = E[e^(t(L - g))] of one segment, e^(t(L_n - n g)) / m^n
+    is a martingale, so by Doob's inequality the probability is at most max(m, 1)^N e^(-t(S_1 - g)) for every t.
+    """
+    slope = _SLOPES / (runs.length + hazard.restart_hours + hazard.wait_hours)[:, None]
+    growth = runs.growth[:, None]
+    by_segment = np.maximum(_log_moment(runs.length[:, None], slope, hazard) - slope * growth, 0.0)
+    return np.asarray((runs.count[:, None] * by_segment - slope * (runs.slack[:, None] - growth)).min(axis=1))
+
+
 def _log_moment(length: Floats, slope: Floats, hazard: Hazard) -> Floats:
     """ln E[e^(slope L)] of one segment's losses L (see `loss_lattice`): [rows, slopes]; inf where it does not exist."""
 

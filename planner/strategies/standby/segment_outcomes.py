@@ -7,7 +7,9 @@ P(L_i <= S_(i+1)) - P(L_(i+1) <= S_(i+1)). These are exact at the end of every b
 slack grows, runs are followed from block to block (`growing_slack`).
 """
 
-from typing import NamedTuple
+import math
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from gpuplan.planner.strategies.standby.loss_lattice import (
 )
 from gpuplan.planner.strategies.standby.outcome_quantiles import Schedule
 from gpuplan.planner.strategies.standby.run_segments import Segments
-from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, merged
+from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, log_chance_of_a_call, merged
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard
 
 Floats = NDArray[np.float64]
@@ -33,13 +35,66 @@ Complex = NDArray[np.complex128]
 
 #: Runs of growing slack that are followed at once: their powers take 1 MB each.
 _TOGETHER = 16
+_FIELDS = tuple(field.name for field in fields(Schedule))
+#: The log of a probability of calling the standby that counts as zero.
+_NEVER_CALLED = math.log(1e-10)
 
 
 def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
-    """Outcomes per deviation of runs [z] under this hazard."""
+    """Outcomes per deviation of runs [z] under this hazard; those that never call the standby get no losses."""
+    never = log_chance_of_a_call(runs, hazard) < _NEVER_CALLED
+    if not never.any():
+        return _called_outcomes(runs, hazard)
+    all_passed, rows = _never_called(runs), np.flatnonzero(~never)
+    if not len(rows):
+        return all_passed
+    called = _called_outcomes(runs.at(rows), hazard)
+    return Schedule(**{name: _placed(getattr(all_passed, name), rows, getattr(called, name)) for name in _FIELDS})
+
+
+def with_losses(schedule: Schedule, runs: Segments, hazard: Hazard) -> Schedule:
+    """The outcomes of these runs with the losses that were left out."""
+    rows = np.flatnonzero(schedule.without_losses)
+    if not len(rows):
+        return schedule
+    segment = segment_transform(runs.length[rows], hazard, schedule.lattice[rows])
+    losses = schedule.losses.copy()
+    for row, of_one in zip(rows.tolist(), segment, strict=True):
+        losses[row] = np.maximum(masses(Powers(of_one).of(int(runs.count[row])) * SUMMED), 0.0)
+    return replace(schedule, losses=losses, without_losses=np.zeros_like(schedule.without_losses))
+
+
+def _placed(whole: NDArray[Any], rows: Ints, some: NDArray[Any]) -> NDArray[Any]:
+    """An array with these rows in place of its own, wider by leading zeros where they are wider."""
+    if some.ndim > 1 and some.shape[1] > whole.shape[1]:
+        whole = np.pad(whole, ((0, 0), (some.shape[1] - whole.shape[1], 0)))
+    whole[rows] = some
+    return whole
+
+
+def _never_called(runs: Segments) -> Schedule:
+    """Outcomes of runs [z] that pass every segment, in a single block."""
+    size = len(runs.count)
+    return Schedule(
+        passed=runs.count.copy(),
+        whole=np.ones(size),
+        failed=np.zeros(size),
+        ends=runs.count[:, None].copy(),
+        called=np.zeros((size, 1)),
+        losses=np.zeros((size, POINTS)),
+        lattice=_lattice(runs),
+        without_losses=np.ones(size, np.bool_),
+    )
+
+
+def _lattice(runs: Segments) -> Floats:
+    """Hours between points of the lattice of the losses of runs [z], up to their largest slack."""
     largest = np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth)
-    largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
-    lattice = largest / (POINTS - 1)
+    return np.asarray(np.maximum(np.minimum(largest, _furthest(runs)), 1e-6) / (POINTS - 1))
+
+
+def _called_outcomes(runs: Segments, hazard: Hazard) -> Schedule:
+    lattice = _lattice(runs)
     segment = segment_transform(runs.length, hazard, lattice)
     ends = merged(ends_of_blocks(runs), runs, hazard)
     counts = np.diff(ends, axis=1)
@@ -65,6 +120,7 @@ def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
         called=called,
         losses=losses,
         lattice=lattice,
+        without_losses=np.zeros(len(lattice), np.bool_),
     )
 
 

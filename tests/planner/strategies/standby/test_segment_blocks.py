@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from gpuplan.planner.strategies.standby import segment_blocks
-from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
+from gpuplan.planner.strategies.standby import segment_blocks, segment_outcomes
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, standby_run
 from gpuplan.planner.strategies.standby.run_segments import Segments
-from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, merged
+from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, log_chance_of_a_call, merged
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import deviations, outcomes
 from tests.planner.strategies.standby.standby_cases import a_pair, terms
@@ -36,6 +36,39 @@ def test_what_a_run_comes_to_does_not_rest_on_blocks_in_which_nobody_calls_the_s
     # A chance that is none is one of rounding, and so are the hours that go with it.
     assert run.switch_probability == pytest.approx(single_run.switch_probability, abs=1e-8)
     assert run.standby_hours == pytest.approx(single_run.standby_hours, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_calls_its_standby_no_more_often_than_its_bound_says(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair, asked = CASES[case]
+    monkeypatch.setattr(segment_outcomes, "_NEVER_CALLED", -math.inf)
+    bounded = 0
+    for deadline in np.linspace(0.8, 4.0, 5) * asked.deadline_hours:
+        run = PricedRun.of(pair, terms(deadline=deadline), 0.5)
+        bound = np.exp(np.minimum(log_chance_of_a_call(run.runs, Hazard.of(pair, asked)), 0.0))
+        assert (1.0 - run.schedule.whole <= bound + 1e-9).all()
+        bounded += int((bound < 0.5).sum())
+    assert bounded
+
+
+def test_runs_that_call_no_standby_have_the_outcome_of_following_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair, asked = a_pair(sigma=0.15, wait=1.0), terms(deadline=110)
+    run = PricedRun.of(pair, asked, 0.5)
+    assert 0 < run.schedule.without_losses.sum() < len(run.schedule.without_losses)
+    stated = run.outcome()
+    monkeypatch.setattr(segment_outcomes, "_NEVER_CALLED", -math.inf)
+    followed = standby_run(pair, asked, 0.5)
+    for name in ("usd", "usd_median", "usd_p95", "hours", "hours_median", "hours_p95", "spot_hours"):
+        assert getattr(stated, name) == pytest.approx(getattr(followed, name), rel=1e-6)
+    assert stated.switch_probability == pytest.approx(followed.switch_probability, abs=1e-8)
+
+
+def test_a_standby_is_priced_only_where_it_may_be_called_more_often_than_asked() -> None:
+    pair, asked = a_pair(rate=0.1), terms(deadline=90)
+    chance = float(PricedRun.of(pair, asked, 0.5).legs.switch_probability[0, 0])
+    assert PricedRun.if_called(pair, asked, 0.5, chance * 0.9) is not None
+    assert PricedRun.if_called(pair, asked, 0.5, 0.5) is None
+    assert PricedRun.if_called(pair, terms(deadline=400), 0.5, 1e-9) is None
 
 
 def blocks(pair: Pairs, asked: StandbyTerms) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float64]], ...]:
