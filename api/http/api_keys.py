@@ -84,7 +84,7 @@ class AuditQuery(BaseModel):
         None, description="A date or ISO time: only records from then on", examples=["2026-11-01"]
     )
     who: str | None = Field(None, max_length=200, description="An identity or a name", examples=["key:0a1b2c3d4e5f"])
-    limit: int = Field(1_000, ge=1, le=10_000)
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most rows of a page")
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the previous page")
 
 

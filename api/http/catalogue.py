@@ -30,14 +30,14 @@ _OFFERS = "offers"
 class OfferQuery(BaseModel):
     """Filters of a listing, and which page of it."""
 
-    provider: str | None = Field(None, examples=["aws"])
+    provider: str | None = Field(None, description="A cloud", examples=["aws"])
     region: str | None = Field(None, description="A region or a glob", examples=["us-*"])
-    accelerator: str | None = Field(None, examples=["H100-80GB-SXM"])
-    kind: str | None = Field(None, examples=["spot"])
+    accelerator: str | None = Field(None, description="A name or an alias", examples=["H100-80GB-SXM"])
+    kind: str | None = Field(None, description="A kind of price", examples=["spot"])
     instance_type: str | None = Field(None, description="An instance type or a glob", examples=["p5*"])
     geography: str | None = Field(None, description=f"One of {', '.join(sorted(GEOGRAPHIES))}", examples=["eu"])
     snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
-    limit: int = Field(1_000, ge=1, le=10_000)
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most rows of a page")
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the previous page")
 
     def wanted(self) -> OfferFilter:

@@ -29,7 +29,7 @@ class CostsQuery(BaseModel):
 class CostsExportQuery(CostsQuery):
     """Also the format of the file."""
 
-    format: Literal["csv", "focus"] = "csv"
+    format: Literal["csv", "focus"] = Field("csv", description="Rows of the month, or the columns of FOCUS")
 
 
 @router.get(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
@@ -20,7 +20,7 @@ router = APIRouter()
 class WhyQuery(BaseModel):
     """Query parameters of an explanation or a replan."""
 
-    snapshot: str | None = None
+    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
 
 
 @router.post(

@@ -49,9 +49,11 @@ class PlanQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    frontier: bool = False
-    snapshot: str | None = None
-    prices: Literal["expected", "as-observed"] | None = None
+    frontier: bool = Field(default=False, description="Add every Pareto-optimal trade of cost against time")
+    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
+    prices: Literal["expected", "as-observed"] | None = Field(
+        None, description="Plan at prices as expected at the start, or as observed. Default: as the settings say"
+    )
     live: bool | None = Field(
         default=None,
         description="Ask the clouds how likely the machines are obtained now. Default: as the service is set up.",

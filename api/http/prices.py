@@ -39,7 +39,7 @@ _PRICES, _DIFF = "prices", "diff"
 class _Paged(BaseModel):
     """Which page of a listing."""
 
-    limit: int = Field(1_000, ge=1, le=10_000)
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most rows of a page")
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the previous page")
 
 
@@ -47,10 +47,10 @@ class PriceQuery(_Paged):
     """Filters of a price history, and which page of it."""
 
     instance_type: str = Field(min_length=1, examples=["p5.48xlarge"])
-    provider: str | None = Field(None, examples=["aws"])
+    provider: str | None = Field(None, description="A cloud", examples=["aws"])
     region: str | None = Field(None, description="A region or a glob", examples=["us-*"])
     zone: str | None = Field(None, description="A zone; empty for prices of a whole region", examples=["use1-az4"])
-    kind: str | None = Field(None, examples=["spot"])
+    kind: str | None = Field(None, description="A kind of price", examples=["spot"])
     since: str | None = Field(
         None, description="A date or ISO time: leave out prices that ended before", examples=["2026-11-01"]
     )
@@ -71,7 +71,7 @@ class DiffQuery(_Paged):
     """The snapshot to compare with, and which page of the changes."""
 
     against: str | None = Field(None, description="Id of a snapshot; default: the previous one")
-    provider: str | None = Field(None, examples=["aws"])
+    provider: str | None = Field(None, description="A cloud", examples=["aws"])
 
 
 @router.get(

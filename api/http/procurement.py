@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
@@ -21,7 +21,7 @@ router = APIRouter()
 class BuyQuery(BaseModel):
     """Query parameters of a decision, besides the forecast."""
 
-    snapshot: str | None = None
+    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
 
 
 @router.post(

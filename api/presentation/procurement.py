@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Literal
 
 from gpuplan.api.presentation.optimality_phrases import best, why_nothing
+from gpuplan.api.presentation.phrases import configuration
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import located, number, percent, plain, usd, usd_per_hour
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing, sentences
@@ -190,7 +191,7 @@ def _rented(rows: Sequence[RentedRuns]) -> list[Block | Heading]:
             row.name,
             percent(row.share_of_runs, 1),
             number(row.runs_per_year),
-            f"{on.nodes} x {on.instance_type}, {on.price_kind.replace('_', ' ')}, {on.provider} {on.region}",
+            configuration(on),
             usd(on.cost_usd),
         )
         for row in rows
@@ -211,7 +212,7 @@ def _costs(part: ProcurementPlan) -> list[Block | Heading]:
     room = part.room
     limits = room.limits
     used = [("power", f"{number(room.watts)} W{_of(limits.power_watts, 'W')}")] if room.watts else []
-    used += [("slots", f"{room.slots}{_of(limits.slots, 'slots')}")] if limits.slots is not None else []
+    used += [("slots", f"{room.slots} of {number(limits.slots)}")] if limits.slots is not None else []
     return [heading("Cost"), listing(("part", "USD"), rows, right=(1,)), facts(used)]
 
 
@@ -239,7 +240,7 @@ def _factor(step: SweepStep) -> str:
 
 
 def _turn(step: SweepStep | None, side: str) -> tuple[str, object]:
-    return f"changes {side}", "at no step" if step is None else f"{_factor(step)}: {step.answer}"
+    return f"changes {side}", "at none of these steps" if step is None else f"{_factor(step)}: {step.answer}"
 
 
 def _proof(part: ProcurementPlan) -> list[Block | Heading]:

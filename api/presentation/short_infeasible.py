@@ -48,8 +48,12 @@ def _ways_out(answer: Infeasible) -> Section:
     if not least:
         reason = f"{no_way_out(answer.searched_nodes)}."
         return section("ways_out", "Ways out", notes([reason, *map(plain, answer.warnings[:1])]))
-    title = "Cheapest relaxation" if len(least) == 1 else "Cheapest relaxations"
-    return section("ways_out", title, notes([*map(_way_out, least), *_more_nodes(answer)]))
+    # Two phases or a standby may need a smaller budget than the single configurations of the relaxations.
+    smaller = [
+        plain(warning, limit=_REASON_LENGTH) for warning in answer.warnings if warning.startswith("budget_usd of")
+    ]
+    title = "Cheapest relaxation" if len(least) + len(smaller) == 1 else "Cheapest relaxations"
+    return section("ways_out", title, notes([*smaller, *map(_way_out, least), *_more_nodes(answer)]))
 
 
 def _more_nodes(answer: Infeasible) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from datetime import date
 
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.planner.explain.assumptions_and_warnings import STALE_AFTER_DAYS
 from gpuplan.planner.procurement.capacity_expansion import Expanded
 from gpuplan.planner.procurement.commitments import Spending
@@ -103,10 +105,10 @@ def warnings(
         for fromkey in dict.fromkeys(source for source in plan.plan.on if source is not None):
             age_days = (forecast.start - fromkey.observed_at).days
             if age_days > STALE_AFTER_DAYS:
-                what = f"{fromkey.instance_type} in {fromkey.region} ({fromkey.price_kind})"
+                what = _named(fromkey)
                 sentences.append(f"{what}: the rate was observed {age_days} days before the start; check it")
     for offer in dict.fromkeys(rent.choice.offer for rent in rent if rent.choice is not None):
-        what = f"{offer.instance_type} in {offer.region} ({offer.price_kind})"
+        what = _named(offer)
         sentences += [f"{what}: {figure.replace('_', ' ')} is modelled, not published" for figure in offer.modelled]
         age_days = (forecast.start - offer.observed_at).days
         if age_days > STALE_AFTER_DAYS:
@@ -126,3 +128,9 @@ def warnings(
     if gap > _OPEN_GAP:
         sentences.append(f"the time limit ended the search: an answer up to {gap:.2%} cheaper may exist")
     return tuple(dict.fromkeys(sentences))
+
+
+def _named(offer: Offer) -> str:
+    """`p5.48xlarge in aws us-east-1, on demand`."""
+    place = "(place not stated)" if is_place_unknown(offer.region) else offer.region
+    return f"{offer.instance_type} in {offer.provider} {place}, {offer.price_kind.replace('_', ' ')}"

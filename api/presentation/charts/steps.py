@@ -19,6 +19,8 @@ from gpuplan.api.presentation.charts.spans import day_or_hour, marks
 MOST_LINES = 6
 #: Above this number of observations a line is reachable only as a whole.
 MOST_MARKS = 60
+#: The least time that is drawn.
+LEAST_SPAN = timedelta(days=4)
 MARK_RADIUS = 4.0
 #: Size of marks that are not reachable singly.
 SMALL_MARK_RADIUS = 2.0
@@ -56,8 +58,10 @@ def steps_chart(title: str, lines: Sequence[StepLine], up: Axis) -> Markup:
     if not lines or not all(line.seen for line in lines):
         raise ValueError("every line of a chart needs at least one observation")
     every = [one for line in lines for one in line.seen]
-    first = min(one.at for one in every)
-    span = max(max(one.at for one in every) - first, timedelta(hours=1))
+    first, last = min(one.at for one in every), max(one.at for one in every)
+    # Prices read on one day stand in the middle of some days, not at the edge of an hour.
+    lacking = max(LEAST_SPAN - (last - first), timedelta(0))
+    first, span = first - lacking / 2, max(last - first, LEAST_SPAN)
 
     def draw(size: Size) -> ET.Element:
         hours = span / timedelta(hours=1)
