@@ -50,9 +50,10 @@ class PlanQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     frontier: bool = Field(default=False, description="Add every Pareto-optimal trade of cost against time")
-    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
+    snapshot: str | None = Field(default=None, description="Use the prices of this snapshot, not of the current one")
     prices: Literal["expected", "as-observed"] | None = Field(
-        None, description="Plan at prices as expected at the start, or as observed. Default: as the settings say"
+        default=None,
+        description="Plan at prices as expected at the start, or as observed. Default: as the settings say",
     )
     live: bool | None = Field(
         default=None,
