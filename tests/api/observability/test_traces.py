@@ -63,7 +63,7 @@ def collecting() -> Iterator[tuple[Collector, str]]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         yield collector, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
