@@ -12,6 +12,7 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.schemas.spot_policy_requests import SituationDocument
+    from gpuplan.api.schemas.spot_run import SpotRunDocument
     from gpuplan.api.services.spot_policy_file import StoredPolicy
     from gpuplan.planner.model.spot_policy import RunPolicy
 
@@ -59,8 +60,8 @@ def run_policy(
     if (time is None) != (work_left is None):
         missing = "time" if time is None else "work-left"
         raise UnusableInput.at(missing, message="is missing; a decision needs --time and --work-left")
-    document = None if policy is not None and plan is None and _is_saved(policy) else _document(policy, plan)
-    solved = _saved_policy(str(policy), fit) if document is None else _solve_policy(document, fit)
+    run = None if policy is not None and plan is None and _is_saved(policy) else _run(policy, plan)
+    solved = _saved_policy(str(policy), fit) if run is None else _solve_policy(run, fit)
     if save is not None:
         from gpuplan.api.services.spot_policy_file import write_policy
 
@@ -73,10 +74,10 @@ def run_policy(
         answer = decision(
             solved, _situation(named | {"starts_in": starts_in, "checkpoint_age": checkpoint_age}, up=up, since=since)
         )
-    elif plan is not None and document is not None:
+    elif plan is not None and run is not None:
         from gpuplan.api.services.spot_run_of_plan import finish_of_plan
 
-        answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), document))
+        answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), run))
     else:
         answer = about(solved)
     if as_json:
@@ -126,7 +127,7 @@ def simulate(
     asked = Replays(
         judged=traces_of(traces, field="traces"), fitted=traces_of(fit or [], field="fit"), starts=starts, seed=seed
     )
-    answer = simulate(_document(run, plan), asked)
+    answer = simulate(_run(run, plan), asked)
     if as_json:
         print_json(answer)
         return
@@ -167,8 +168,10 @@ def _simulate_ladder(
         print_sections(render_ladder_replay(replayed))
 
 
-def _document(run: str | None, plan: str | None) -> JsonObject:
-    """The run's document, from a file or a saved plan."""
+def _run(run: str | None, plan: str | None) -> "SpotRunDocument":
+    """The run, from a file or a saved plan."""
+    from gpuplan.api.schemas.spot_run import SpotRunDocument
+    from gpuplan.catalog.parsing.document_fields import read_as
     from gpuplan.catalog.runtime.errors import UnusableInput
 
     if (run is None) == (plan is None):
@@ -177,7 +180,7 @@ def _document(run: str | None, plan: str | None) -> JsonObject:
         from gpuplan.api.services.spot_policies import run_of_saved_plan
 
         return run_of_saved_plan(open_gpuplan().context, plan)
-    return read_job(str(run))
+    return read_as(SpotRunDocument, read_job(str(run)))
 
 
 def _is_saved(policy: str) -> bool:
@@ -197,12 +200,12 @@ def _saved_policy(policy: str, fit: list[str] | None) -> "StoredPolicy":
     return read_policy(Path(policy))
 
 
-def _solve_policy(document: JsonObject, fit: list[str] | None) -> "StoredPolicy":
+def _solve_policy(run: "SpotRunDocument", fit: list[str] | None) -> "StoredPolicy":
     """The policy of a run, solved now."""
-    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.schemas.spot_run import spot_request
     from gpuplan.api.services.spot_policy_solving import fitting_of, solved, traces_of
 
-    return solved(parse_spot_run(document, fitting=fitting_of(document, traces_of(fit or [], field="fit"))))
+    return solved(spot_request(run, fitting=fitting_of(run, traces_of(fit or [], field="fit"))))
 
 
 def _situation(named: dict[str, str | None], *, up: str, since: str) -> "SituationDocument":

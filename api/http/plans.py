@@ -1,6 +1,7 @@
 """HTTP routes for plans and estimates."""
 
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
@@ -76,15 +77,30 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     # Not by `Depends`, which on this frequent route costs more than these two calls.
     gpuplan, workers = await the_gpuplan(request), await the_workers(request)
     body, document = await read_body(request)
-    asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot, "prices": query.prices}
-    asked["live"] = gpuplan.context.environment.asks_live() if query.live is None else query.live
-    if asked["live"]:  # clouds may take seconds to answer
+    live = gpuplan.context.environment.asks_live() if query.live is None else query.live
+    if live:  # clouds may take seconds to answer
         workers = await the_long_workers(request)
-    if IDEMPOTENCY_KEY not in request.headers:
-        return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
-    key = Idempotency.read(request, body, query.model_dump_json())
-    answer = await workers.run(key.run, gpuplan, lambda: gpuplan.plans.plan(document, **asked))
-    return json_answer(answer)
+
+    if IDEMPOTENCY_KEY in request.headers:
+        key = Idempotency.read(request, body, query.model_dump_json())
+        ask = partial(
+            gpuplan.plans.plan,
+            document,
+            frontier=query.frontier,
+            snapshot=query.snapshot,
+            prices=query.prices,
+            live=live,
+        )
+        return json_answer(await workers.run(key.run, gpuplan, ask))
+    text = await workers.run(
+        gpuplan.plans.plan_text,
+        document,
+        frontier=query.frontier,
+        snapshot=query.snapshot,
+        prices=query.prices,
+        live=live,
+    )
+    return Response(text, media_type="application/json")
 
 
 @router.get(

@@ -15,11 +15,11 @@ checkpoint_write: 40s              # 0, the default: nothing is lost at a preemp
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from gpuplan.catalog.parsing.document_fields import Document, Label, quantity, read_as, whole_number
+from gpuplan.catalog.parsing.document_fields import Document, Label, quantity, whole_number
 from gpuplan.catalog.parsing.quantities import hours, shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS, Trace
@@ -125,12 +125,8 @@ class SpotRequest:
     assumptions: tuple[str, ...]
 
 
-def parse_spot_run(document: Mapping[str, Any], *, fitting: Mapping[str, Sequence[Trace]] | None = None) -> SpotRequest:
-    """Read a spot run. A zone's chain is fitted on its `fitting` traces, else as stated, else typical.
-
-    Raises `UnusableInput` with every fault.
-    """
-    read = read_as(SpotRunDocument, dict(document))
+def spot_request(read: SpotRunDocument, *, fitting: Mapping[str, Sequence[Trace]] | None = None) -> SpotRequest:
+    """A zone's chain is fitted on its `fitting` traces, else as stated, else typical. Raises `UnusableInput`."""
     terms = _terms(read).checked()
     histories = fitting or {}
     zones = len(terms.places)

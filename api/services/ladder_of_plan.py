@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuplan.api.services.spot_run_of_plan import nodes_lost, offer_rows, sold, write_hours
+from gpuplan.api.services.spot_run_of_plan import offer_rows, sold
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -14,9 +14,9 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.preemption_waits import waits_of
 from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
-from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Configuration, Machines
+from gpuplan.planner.model.stated_settings import stated_settings
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
@@ -122,20 +122,20 @@ def _cheapest_on_demand(plan: Plan, columns: Columns) -> LadderChoice:
 
 def _work_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Expected hours of a choice without its set-up and without the preemptions and waits that the plan expects."""
-    settings, phase = plan.settings, plan.phases[0]
+    settings, phase = stated_settings(plan), plan.phases[0]
     hours = max(row.hours - _setup_hours(row, plan, columns), 1e-6)
     if not price_kinds()[row.price_kind].interruptible:
         return hours
-    rate = _rate(row, plan, columns) * nodes_lost(row, settings)
+    rate = _rate(row, plan, columns) * settings.nodes_lost(row)
     if rate <= 0:
         return hours
-    write, work = write_hours(phase, settings), hours
+    write, work = settings.write_hours_of(phase), hours
     wait = np.array([_wait_hours(row, plan, columns)])
     for _ in range(30):
         ran = interrupted(
             np.array([work]),
             np.array([write]),
-            float(settings["restart_hours"]),
+            settings.restart_hours,
             np.array([rate]),
             wait_hours=wait,
         )
@@ -150,14 +150,14 @@ def _rate(row: Configuration, plan: Plan, columns: Columns) -> float:
         rate = float(columns.interruptions_per_hour[index])
         if columns.offer(index).zone == row.zone and not math.isnan(rate):
             return rate
-    return float(plan.settings["default_interruptions_per_hour"])
+    return stated_settings(plan).default_interruptions_per_hour
 
 
 def _wait_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Hours without machines after a preemption, as the plan's settings state or as the planner models them."""
-    stated = plan.settings["spot_wait_hours"]
+    stated = stated_settings(plan).spot_wait_hours
     if stated is not None:
-        return float(stated)
+        return stated
     at = np.flatnonzero(sold(columns, row) & (columns.kind_index == list(columns.kinds).index(row.price_kind)))
     type_ = columns.type_index[at[:1]].astype(np.intp)
     return float(waits_of(columns, type_, np.array([len(at)]), np.array([row.nodes]), plan.start.year)[0])
@@ -165,21 +165,21 @@ def _wait_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
 
 def _setup_hours(row: Configuration, plan: Plan, columns: Columns) -> float:
     """Hours before the first step of a choice, as the plan's settings state or as the planner models them."""
-    stated, kind = plan.settings["setup_hours"], list(columns.kinds).index(row.price_kind)
+    stated, kind = stated_settings(plan).setup_hours, list(columns.kinds).index(row.price_kind)
     at = np.flatnonzero(sold(columns, row) & (columns.kind_index == kind))[:1]
     type_, kinds = columns.type_index[at].astype(np.intp), np.full(len(at), kind)
     nodes = np.full(len(at), row.nodes)
-    return float(setup_hours_of(columns, type_, kinds, nodes, None if stated is None else float(stated))[0])
+    return float(setup_hours_of(columns, type_, kinds, nodes, stated)[0])
 
 
 def _terms(plan: Plan, choices: Sequence[LadderChoice], order: tuple[int, ...], refused: float) -> LadderTerms:
     """The run, in hours of the machines on demand, which are the last choice."""
-    settings, phase, demand = plan.settings, plan.phases[0], choices[-1]
+    settings, phase, demand = stated_settings(plan), plan.phases[0], choices[-1]
     run = SpotTerms(
         work_hours=demand.work_hours,
         deadline_hours=float(plan.job["deadline"]),
         step_hours=DEFAULT_STEP_HOURS,
-        changeover_hours=max(setup_hours_of_phase(phase, plan.settings), float(settings["restart_hours"])),
+        changeover_hours=max(settings.setup_hours_of(phase), settings.restart_hours),
         on_demand_usd_per_hour=demand.usd_per_hour,
         places=tuple(
             Place(name=str(i), usd_per_hour=choice.usd_per_hour, speed=demand.work_hours / choice.work_hours)

@@ -109,22 +109,23 @@ def _actual(planned: Planned, task: str, expected: Expected, given: ActualsDocum
 
 def shown(actual: Actual) -> ReportedActual:
     """One report, every figure beside its prediction."""
-    return ReportedActual(**_fields(actual))
+    return _report(ReportedActual, actual)
 
 
-def _fields(actual: Actual) -> JsonObject:
-    return {
-        "id": actual.id,
-        "plan_id": actual.plan_id,
-        "task": actual.task,
-        "accelerator": actual.accelerator,
-        "reported_at": actual.reported_at.isoformat(),
-        "reported_by": actual.reported_by,
-        "running": actual.running,
-        "share_done": actual.share_done,
-        "unit": actual.expected["unit"],
-        "figures": comparison(actual),
-    }
+def _report[Report: ReportedActual](kind: type[Report], actual: Actual, **learning: bool) -> Report:
+    return kind(
+        id=actual.id,
+        plan_id=actual.plan_id,
+        task=actual.task,
+        accelerator=actual.accelerator,
+        reported_at=actual.reported_at.isoformat(),
+        reported_by=actual.reported_by,
+        running=actual.running,
+        share_done=actual.share_done,
+        unit=actual.expected["unit"],
+        figures=comparison(actual),
+        **learning,
+    )
 
 
 def listed(store: Store, plan_id: str | None, *, viewer: Viewer, learning: bool) -> Actuals:
@@ -133,7 +134,7 @@ def listed(store: Store, plan_id: str | None, *, viewer: Viewer, learning: bool)
     learned_ids = {actual.id for actual in counting(everything)}
     chosen = store.actuals(plan_id, viewer)
     return Actuals(
-        actuals=tuple(ListedActual(**_fields(actual), counts=actual.id in learned_ids) for actual in chosen),
+        actuals=tuple(_report(ListedActual, actual, counts=actual.id in learned_ids) for actual in chosen),
         learning="on" if learning else "off",
         learned=_corrections(everything, {actual.task for actual in chosen}) if learning else (),
     )

@@ -9,11 +9,11 @@ from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import saved_plan
 from gpuplan.api.services.service_context import Document, ServiceContext
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 if TYPE_CHECKING:
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion
+    from gpuplan.api.schemas.spot_run import SpotRunDocument
     from gpuplan.planner.model.ladder_replay import LadderSimulation
     from gpuplan.planner.model.spot_policy import RunPolicy, Simulation
     from gpuplan.planner.spot_policy.availability_traces import Trace
@@ -104,7 +104,7 @@ def answer_ladder_simulation(context: ServiceContext, document: Document) -> "La
 def answer_run_policy(context: ServiceContext, document: Document) -> "RunPolicy":
     """Work out the answer of `SpotPolicyService.run_policy`; write nothing."""
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, one_of_run_and_plan, traces_in
-    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.schemas.spot_run import spot_request
     from gpuplan.api.services.spot_policy_solving import about, decision, fitting_of, solved
     from gpuplan.api.services.spot_run_of_plan import finish_of_plan
     from gpuplan.catalog.parsing.document_fields import read_as
@@ -112,9 +112,9 @@ def answer_run_policy(context: ServiceContext, document: Document) -> "RunPolicy
     question = read_as(PolicyQuestion, document)
     one_of_run_and_plan(question)
     fit = traces_in(question.fit, field="fit")
-    run = _run_document(context, question)
+    run = _run(context, question)
     with faults_under("run", but=QUESTION_FIELDS):
-        stored_policy = solved(parse_spot_run(run, fitting=fitting_of(run, fit)))
+        stored_policy = solved(spot_request(run, fitting=fitting_of(run, fit)))
     if question.now is not None:
         with faults_under("now"):
             return decision(stored_policy, question.now)
@@ -139,7 +139,7 @@ def answer_simulation(context: ServiceContext, document: Document) -> "Simulatio
         seed=question.seed,
         most_cells=MOST_REPLAYED_AT_ONCE,
     )
-    run = _run_document(context, question)
+    run = _run(context, question)
     with faults_under("run", but=QUESTION_FIELDS):
         return simulate(run, replays)
 
@@ -148,21 +148,27 @@ def _check_run(
     context: ServiceContext, question: "PolicyQuestion | SimulationQuestion", fit: "Sequence[Trace]"
 ) -> None:
     """Raises `UnusableInput` for a run that cannot be read."""
-    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.schemas.spot_run import spot_request
     from gpuplan.api.services.spot_policy_solving import fitting_of
 
-    run = _run_document(context, question)
+    run = _run(context, question)
     with faults_under("run", but=QUESTION_FIELDS):
-        parse_spot_run(run, fitting=fitting_of(run, fit))
+        spot_request(run, fitting=fitting_of(run, fit))
 
 
-def _run_document(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> JsonObject:
-    """The document of the run: the one in the question, or the one made from the saved plan."""
-    return dict(question.run or {}) if question.plan is None else run_of_saved_plan(context, question.plan)
+def _run(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> "SpotRunDocument":
+    """The run of the question, or the one made from the saved plan."""
+    from gpuplan.api.schemas.spot_run import SpotRunDocument
+    from gpuplan.catalog.parsing.document_fields import read_as
+
+    if question.plan is not None:
+        return run_of_saved_plan(context, question.plan)
+    with faults_under("run", but=QUESTION_FIELDS):
+        return read_as(SpotRunDocument, dict(question.run or {}))
 
 
-def run_of_saved_plan(context: ServiceContext, plan_id: str) -> JsonObject:
-    """A saved plan as the document of a run, at the prices of its snapshot with the discounts of the settings.
+def run_of_saved_plan(context: ServiceContext, plan_id: str) -> "SpotRunDocument":
+    """A saved plan as a run, at the prices of its snapshot with the discounts of the settings.
 
     Raises `NotStored`, and `UnusableInput` as `run_of_plan` does.
     """

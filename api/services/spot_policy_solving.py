@@ -1,15 +1,14 @@
 """Runs on interruptible machines: solve a policy, ask it what to do now, replay it over traces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, trace_files
 from gpuplan.api.schemas.spot_policy_requests import SituationDocument
-from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
+from gpuplan.api.schemas.spot_run import SpotRequest, SpotRunDocument, spot_request
 from gpuplan.api.services.spot_policy_file import StoredPolicy
 from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -124,14 +123,14 @@ class Replays:
     most_cells: int = MOST_CELLS
 
 
-def simulate(document: Mapping[str, Any], asked: Replays) -> Simulation:
+def simulate(run: SpotRunDocument, asked: Replays) -> Simulation:
     """Cost and lateness of a run's policy over many starts, beside simple rules and the omniscient optimum.
 
     With one place, each trace is a place of its own to be judged in turn; with several, traces and places have the
     same names, and all are replayed together.
     """
-    names = _place_names(document)
-    request = parse_spot_run(document, fitting=fitting_of(document, asked.fitted))
+    names = [place.name for place in run.places]
+    request = spot_request(run, fitting=fitting_of(run, asked.fitted))
     terms = request.terms
     sets: list[tuple[Trace, ...]]
     if len(names) == 1:
@@ -174,12 +173,12 @@ def simulate(document: Mapping[str, Any], asked: Replays) -> Simulation:
     )
 
 
-def fitting_of(document: Mapping[str, Any], traces: Sequence[Trace]) -> dict[str, tuple[Trace, ...]]:
+def fitting_of(run: SpotRunDocument, traces: Sequence[Trace]) -> dict[str, tuple[Trace, ...]]:
     """The traces that each place's chain is fitted on: those of its name, all of them where there is one place.
 
     Raises `UnusableInput` for a trace that belongs to no place.
     """
-    names = _place_names(document)
+    names = [place.name for place in run.places]
     if len(names) == 1:
         return {names[0]: tuple(traces)}
     for trace in traces:
@@ -201,13 +200,6 @@ def _row(compared: Compared) -> RuleResult:
         on_demand_hours=round(compared.on_demand_hours, 4),
         preemptions=round(compared.preemptions, 4),
     )
-
-
-def _place_names(document: Mapping[str, Any]) -> list[str]:
-    """The places' names, or one stand-in where the document is yet to be refused."""
-    places = document.get("places")
-    named = places if isinstance(places, list) else []
-    return [str(place["name"]).strip() for place in named if isinstance(place, dict) and "name" in place] or [""]
 
 
 def _named(traces: Sequence[Trace], name: str) -> tuple[Trace, ...]:

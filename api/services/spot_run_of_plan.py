@@ -1,21 +1,21 @@
 """A saved plan on interruptible machines as the document of a run: its work, machines, zones and on-demand price."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from gpuplan.api.schemas.spot_run import SpotRunDocument
 from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
-from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.shared import Machines, Phase
 from gpuplan.planner.model.spot_policy import FinishAsPlanned
+from gpuplan.planner.model.stated_settings import stated_settings
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
@@ -24,8 +24,8 @@ from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
 _ZONES = min(3, MOST_ZONES)
 
 
-def run_of_plan(answer: PlanAnswer, columns: Columns) -> JsonObject:
-    """The document that `parse_spot_run` reads, for a saved answer and the columns of its snapshot.
+def run_of_plan(answer: PlanAnswer, columns: Columns) -> SpotRunDocument:
+    """The run that a spot policy is made for, for a saved answer and the columns of its snapshot.
 
     Raises `UnusableInput` where the plan is not on interruptible machines alone, has no deadline, or where its
     machines cannot be had on demand in that snapshot.
@@ -39,25 +39,28 @@ def run_of_plan(answer: PlanAnswer, columns: Columns) -> JsonObject:
         raise _refused(f"runs on {phase.price_kind} machines, which nobody takes away; there is nothing to decide")
     if job.get("deadline") is None:
         raise _refused("has no deadline, so there is nothing to be late for; plan the job with one")
-    settings, nodes = plan.settings, phase.nodes
+    settings, nodes = stated_settings(plan), phase.nodes
     if standby is not None:
         return _run_with_standby(plan, columns, phase, standby)
     demand = _cheapest_on_demand(columns, phase)
     if demand is None:
         raise _refused(f"uses {phase.instance_type}, which {phase.region} does not offer on demand to fall back on")
-    write = write_hours(phase, settings)
-    return {
-        "name": job.get("name") or plan.id,
-        "work": phase.hours_with_goodput,
-        "deadline": float(job["deadline"]),
-        "changeover": max(setup_hours_of_phase(phase, plan.settings), float(settings["restart_hours"])),
-        "nodes": nodes,
-        "on_demand_usd_per_hour": demand * nodes,
-        "places": [
-            {"name": zone or phase.region, "usd_per_hour": usd * nodes} for zone, usd in _zones(columns, phase)[:_ZONES]
-        ],
-        **({"checkpoint_write": write} if write > 0 else {}),
-    }
+    return read_as(
+        SpotRunDocument,
+        {
+            "name": job.get("name") or plan.id,
+            "work": phase.hours_with_goodput,
+            "deadline": float(job["deadline"]),
+            "changeover": max(settings.setup_hours_of(phase), settings.restart_hours),
+            "nodes": nodes,
+            "on_demand_usd_per_hour": demand * nodes,
+            "places": [
+                {"name": zone or phase.region, "usd_per_hour": usd * nodes}
+                for zone, usd in _zones(columns, phase)[:_ZONES]
+            ],
+            "checkpoint_write": settings.write_hours_of(phase),
+        },
+    )
 
 
 def _standby(plan: Plan) -> Phase | None:
@@ -66,37 +69,35 @@ def _standby(plan: Plan) -> Phase | None:
     return last if last.is_standby else None
 
 
-def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase) -> JsonObject:
+def _run_with_standby(plan: Plan, columns: Columns, phase: Phase, standby: Phase) -> SpotRunDocument:
     """The run of a plan with a standby: work in the standby's hours, spot at its own speed.
 
     All ways from spot are taken to be the standby's: its set-up, and its checkpoint from another region.
     """
-    settings, job, nodes = plan.settings, plan.job, phase.nodes
+    settings, job, nodes = stated_settings(plan), plan.job, phase.nodes
     moved, work = standby.moved, standby.hours_with_goodput
     checkpoint_gb = 0.0 if moved is None else moved.checkpoint_gb
     far = moved is not None and (moved.from_.provider, moved.from_.region) != (standby.provider, standby.region)
-    way = checkpoint_gb / float(settings["move_gbs"]) / 3600 if far else 0.0
-    write = checkpoint_gb / float(settings["checkpoint_gbs"]) / 3600 / nodes
-    return {
-        "name": job.get("name") or plan.id,
-        "work": work,
-        "deadline": float(job["deadline"]),
-        "changeover": max(setup_hours_of_phase(standby, plan.settings) + way, float(settings["restart_hours"])),
-        "nodes": nodes,
-        "on_demand_usd_per_hour": float(standby.usd_per_node_hour) * standby.nodes,
-        "places": [
-            {
-                "name": zone or phase.region,
-                "usd_per_hour": usd * nodes,
-                "speed": work / phase.hours_with_goodput,
-            }
-            for zone, usd in _zones(columns, phase)[:_ZONES]
-        ],
-        **({"checkpoint_write": write} if write > 0 else {}),
-    }
+    way = checkpoint_gb / settings.move_gbs / 3600 if far else 0.0
+    return read_as(
+        SpotRunDocument,
+        {
+            "name": job.get("name") or plan.id,
+            "work": work,
+            "deadline": float(job["deadline"]),
+            "changeover": max(settings.setup_hours_of(standby) + way, settings.restart_hours),
+            "nodes": nodes,
+            "on_demand_usd_per_hour": float(standby.usd_per_node_hour) * standby.nodes,
+            "places": [
+                {"name": zone or phase.region, "usd_per_hour": usd * nodes, "speed": work / phase.hours_with_goodput}
+                for zone, usd in _zones(columns, phase)[:_ZONES]
+            ],
+            "checkpoint_write": checkpoint_gb / settings.checkpoint_gbs / 3600 / nodes,
+        },
+    )
 
 
-def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> FinishAsPlanned:
+def finish_of_plan(answer: PlanAnswer, run: SpotRunDocument) -> FinishAsPlanned:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
     Machines are back `restart_hours` after each preemption and the wait that the plan states; `run` is what
@@ -117,25 +118,25 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> FinishAsPlanne
             spot_first_usd=plan.cost_usd.expected,
             switch_probability=standby.probability,
         )
-    phase, settings, confidence = plan.phases[0], plan.settings, float(plan.job["confidence"])
-    rate, deadline = preempted_per_hour(phase, settings), float(run["deadline"])
-    work, setup = float(run["work"]), setup_hours_of_phase(phase, plan.settings)
+    phase, settings, confidence = plan.phases[0], stated_settings(plan), float(plan.job["confidence"])
+    rate, deadline = settings.preempted_per_hour(phase), run.deadline
+    work, setup = run.work, settings.setup_hours_of(phase)
     spot = SpotRun(
         work_hours=work,
         interval_hours=min(phase.checkpoint_interval_hours or work, work),
-        checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
-        restart_hours=float(settings["restart_hours"]),
+        checkpoint_hours=run.checkpoint_write,
+        restart_hours=settings.restart_hours,
         preemptions_per_hour=rate,
-        wait_hours=wait_hours(phase, settings),
+        wait_hours=settings.wait_hours_of(phase),
     )
-    rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
+    rescue = Rescue(changeover_hours=run.changeover, usd_per_hour=run.on_demand_usd_per_hour)
     log_sigma = phase.log_sigma
     ends = finish(spot, log_sigma=log_sigma)
     # Zones differ in their waits, which spreads the hours around their mean.
     between_zones = float(wait_log_spread(np.array(rate), np.array(spot.wait_hours)))
     spread = finish(spot, log_sigma=math.hypot(log_sigma, between_zones)) if between_zones else ends
     latest = latest_switch(spot, rescue, deadline - setup, confidence)
-    first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
+    first = spot_first(spot, rescue, deadline - setup, run.places[0].usd_per_hour)
     return FinishAsPlanned(
         mean_hours=round(setup + ends.mean, 6),
         p95_hours=round(setup + spread.quantile(0.95), 6),
@@ -145,29 +146,6 @@ def finish_of_plan(answer: PlanAnswer, run: Mapping[str, Any]) -> FinishAsPlanne
         spot_first_usd=usd_exactly(first.usd),
         switch_probability=round(first.switch_probability, 6),
     )
-
-
-def preempted_per_hour(phase: Phase, settings: Mapping[str, Any]) -> float:
-    """Preemptions per hour of all nodes of a phase."""
-    return phase.interruptions_per_node_hour * nodes_lost(phase, settings)
-
-
-def nodes_lost(machines: Machines, settings: Mapping[str, Any]) -> float:
-    """How many times as often all nodes together are preempted as one; earlier plans took nodes to be lost independently."""
-    return float(machines.nodes ** float(settings.get("node_loss_exponent", 1.0)))
-
-
-def wait_hours(phase: Phase, settings: Mapping[str, Any]) -> float:
-    """Hours without machines after a preemption; plans of older releases state them in their settings alone."""
-    return float(phase.preemption_wait_hours or settings.get("spot_wait_hours") or 0.0)
-
-
-def write_hours(phase: Phase, settings: Mapping[str, Any]) -> float:
-    """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
-    interval, rate = phase.checkpoint_interval_hours, phase.interruptions_per_node_hour
-    if not interval or not rate:
-        return 0.0
-    return preempted_per_hour(phase, settings) * interval**2 / 2
 
 
 def offer_rows(columns: Columns, phase: Machines) -> np.ndarray[Any, np.dtype[np.bool_]]:

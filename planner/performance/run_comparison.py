@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
-from gpuplan.planner.model.phase_setup import setup_hours_of_phase
 from gpuplan.planner.model.plan import Plan
+from gpuplan.planner.model.stated_settings import stated_settings
 from gpuplan.planner.performance.learned_corrections import SIGMA_MEMORY
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.performance.prediction_bands import Z80
@@ -62,10 +62,11 @@ class Expected:
 
 def expected_of(plan: Plan, work: Work) -> Expected:
     """The figures of a single-phase plan."""
-    phase, setup = plan.phases[0], setup_hours_of_phase(plan.phases[0], plan.settings)
+    phase, settings = plan.phases[0], stated_settings(plan)
+    setup = settings.setup_hours_of(phase)
     hours, p95 = plan.hours.median, plan.hours.p95
     learned, interval, sigma = phase.learned, phase.checkpoint_interval_hours, phase.log_sigma
-    lost = 0.0 if interval is None else float(plan.settings["restart_hours"]) + interval / 2
+    lost = 0.0 if interval is None else settings.restart_hours + interval / 2
     return Expected(
         hours=hours,
         setup_hours=setup,

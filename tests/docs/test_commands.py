@@ -18,7 +18,7 @@ from gpuplan.api.schemas.forecast import parse_forecast
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.portfolio import parse_portfolio
 from gpuplan.api.schemas.settings_file import SettingsFile
-from gpuplan.api.schemas.spot_run import parse_spot_run
+from gpuplan.api.schemas.spot_run import SpotRunDocument, spot_request
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.providers.own_rates.document_rows import document_rows
@@ -90,7 +90,7 @@ def read_yaml(document: dict[str, Any], where: str) -> None:
     elif "machines" in document:
         read_as(InventoryDocument, document)
     elif "places" in document:
-        parse_spot_run(document)
+        spot_request(read_as(SpotRunDocument, document))
     else:
         assert set(document) & set(SettingsFile.model_fields), f"{where}: what reads this?"
         read_as(SettingsFile, document)
