@@ -19,7 +19,7 @@ COMPILED = $(BIN)/python -m compileall -q src/gpuplan/*.py src/gpuplan/*/
 # Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
 PREFIX ?= /opt/gpuplan
 
-.PHONY: help install plan extras test test-fast fuzz newest chromium client check lint types lock facts catalogue bench bench-service docs audit readme fit accuracy prices clean
+.PHONY: help install plan extras test test-fast fuzz newest chromium client check lint types lock facts catalogue bench docs audit readme fit accuracy prices clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -130,7 +130,7 @@ facts: $(DEV_STAMP)  ## take newer collected prices and runs of FROM (../shared/
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the facts in catalog/data/facts
 	$(BIN)/python -m tools.catalogue_build
 
-bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, a full refresh, a year of them
+bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, the page
 	$(BIN)/python -m tools.benchmarks.plan_speed
 	$(BIN)/python -m tools.benchmarks.phased_plans
 	$(BIN)/python -m tools.benchmarks.explanations
@@ -138,14 +138,7 @@ bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold 
 	$(BIN)/python -m tools.benchmarks.procurement
 	$(BIN)/python -m tools.benchmarks.portfolio 1
 	$(BIN)/python -m tools.benchmarks.cold_start
-	$(BIN)/python -m tools.benchmarks.refresh_speed
-	$(BIN)/python -m tools.benchmarks.year_of_refreshes
-
-bench-service: $(DEV_STAMP)  ## the service: HTTP load, the page, fuzzed jobs, extras
-	$(BIN)/python -m tools.benchmarks.http_load
 	$(BIN)/python -m tools.benchmarks.page_speed
-	$(BIN)/python -m tools.benchmarks.fuzz
-	$(BIN)/python -m tools.benchmarks.extras
 
 docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
