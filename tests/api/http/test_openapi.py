@@ -13,6 +13,7 @@ from gpuplan.api.http.http_service import create_service
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from tests.api.clouds_for_tests import NOWHERE, aws, making
+from tests.openapi_document import openapi_document
 
 pytestmark = [
     pytest.mark.slow(reason="asks the whole OpenAPI document of a running service"),
@@ -31,10 +32,8 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
 
 def operations() -> list[Any]:
     """Each operation with requests as they should be and, where there is something to get wrong, as they should not."""
-    # The document is made from the code alone, so naming the operations opens no store.
-    document = create_service(open_services(Environment())).openapi()
     cases = []
-    for path, methods in document["paths"].items():
+    for path, methods in openapi_document()["paths"].items():
         for method, operation in methods.items():
             asks = "requestBody" in operation or any(
                 parameter["in"] == "query" for parameter in operation.get("parameters", [])

@@ -14,9 +14,7 @@ import pytest
 from jsonschema import FormatChecker
 
 from gpuplan.api.http.docs_page import operations as docs_operations
-from gpuplan.api.http.http_service import create_service
-from gpuplan.api.schemas.settings_file import Environment
-from gpuplan.api.services.composition import open_services
+from tests.openapi_document import openapi_document
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 FORMATS = FormatChecker(())
@@ -25,9 +23,7 @@ FORMATS.checks("date-time")(lambda value: not isinstance(value, str) or _RFC_333
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    """Made from the code alone: no store is opened."""
-    schema: dict[str, Any] = create_service(open_services(Environment())).openapi()
-    return schema
+    return openapi_document()
 
 
 @pytest.fixture(scope="module")

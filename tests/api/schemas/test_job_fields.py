@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 
 from docs.field_tables import DOCUMENTS, with_tables
-from gpuplan.api.http.http_service import create_service
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.job_fields import PARTS, WrittenField, declared_fields, job_fields
 from gpuplan.api.schemas.key_value_words import WORDS, example_of, job_of_words
-from gpuplan.api.schemas.settings_file import Environment
-from gpuplan.api.services.composition import open_services
 from gpuplan.api.slack.plan_form import form
 from gpuplan.api.web.job_fields import FIELDS
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import SOFTWARE, Explicit, Preset, Profile, Transformer
 from gpuplan.planner.performance.software_stacks import STACKS
+from tests.openapi_document import openapi_document
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 EVERY_FIELD = pytest.mark.parametrize("field", job_fields(), ids=lambda field: f"{field.part.__name__}.{field.name}")
@@ -25,7 +23,7 @@ EVERY_FIELD = pytest.mark.parametrize("field", job_fields(), ids=lambda field: f
 
 @pytest.fixture(scope="module")
 def openapi() -> dict[str, Any]:
-    schemas: dict[str, Any] = create_service(open_services(Environment())).openapi()["components"]["schemas"]
+    schemas: dict[str, Any] = openapi_document()["components"]["schemas"]
     return schemas
 
 

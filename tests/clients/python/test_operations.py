@@ -10,10 +10,8 @@ import httpx
 import pytest
 
 import gpuplan_client
-from gpuplan.api.http.http_service import create_service
-from gpuplan.api.schemas.settings_file import Environment
-from gpuplan.api.services.composition import open_services
 from gpuplan_client import AsyncClient, Client, GpuplanError, Refused, Unreachable
+from tests.openapi_document import openapi_document
 
 ANY = "any"
 PROBLEM = {"type": "about:blank", "title": "No", "detail": "no"}
@@ -28,8 +26,7 @@ Asked = dict[tuple[str, str], set[str]]
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    schema: dict[str, Any] = create_service(open_services(Environment())).openapi()
-    return schema
+    return openapi_document()
 
 
 @pytest.fixture(scope="module")
