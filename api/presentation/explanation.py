@@ -80,7 +80,8 @@ def _about(about: model.About, plan: model.ShortPlan | None) -> list[Block | Hea
         parts += _wins_at(about.wins_at)
     if about.joins_at:
         parts += _joins_at(about.joins_at)
-    if about.without:
+    # Without what the plan does not use, the best plan is the plan.
+    if about.without and about.verdict in {"chosen", "partly_chosen"}:
         parts += _compared_with(f"The best plan without {what}", about.without, plan)
     return parts
 

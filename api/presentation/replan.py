@@ -127,12 +127,10 @@ def _best(best: FromNow) -> list[Block | Heading]:
     rows = [_phase(phase) for phase in best.phases if not phase.is_standby and phase.share >= _LEAST_SHARE]
     titles = ("from", "on", "share of the rest", "time", "cost", "transferred")
     proof = best.certificate
-    parts += [heading(_title(proof)), listing(titles, rows, right=(2, 3, 4))]
-    for phase in best.phases:
-        parts += render_standby(phase) if phase.is_standby else []
     offers, tried = number(proof.offers_considered), number(proof.configurations_considered)
     parts += [
-        *render_contingency_standby(best.fallback),
+        heading(_title(proof)),
+        listing(titles, rows, right=(2, 3, 4)),
         facts(
             [
                 ("price", "; ".join(dict.fromkeys(node_price(phase) for phase in best.phases))),
@@ -140,9 +138,10 @@ def _best(best: FromNow) -> list[Block | Heading]:
                 ("lower bound", f"{usd(proof.bound_usd)}, gap {number(proof.gap)}"),
             ]
         ),
-        *_alternatives(best.alternatives),
     ]
-    return parts
+    for phase in best.phases:
+        parts += render_standby(phase) if phase.is_standby else []
+    return [*parts, *render_contingency_standby(best.fallback), *_alternatives(best.alternatives)]
 
 
 def _title(proof: Certificate) -> str:

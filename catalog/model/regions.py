@@ -84,6 +84,11 @@ def is_place_unknown(region: str) -> bool:
     return region == UNKNOWN_REGION
 
 
+def place_in_words(provider: str, region: str) -> str:
+    """`aws us-east-1`; `verda (place not stated)` where the provider does not say where."""
+    return f"{provider} (place not stated)" if is_place_unknown(region) else f"{provider} {region}"
+
+
 def nearest_with(provider: str, region: str, available: frozenset[str]) -> str | None:
     """The provider's region in `available` that substitutes for `region`, or None if none is near.
 

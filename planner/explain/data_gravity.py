@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.money import usd_display
-from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.catalog.model.regions import place_in_words
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import in_words, micros
 from gpuplan.planner.model.outcome import Choice
@@ -48,4 +48,4 @@ def _place(choice: Choice) -> tuple[str, str]:
 
 def _where(choice: Choice) -> str:
     provider, region = _place(choice)
-    return f"{provider} (place not stated)" if is_place_unknown(region) else f"{provider} {region}"
+    return place_in_words(provider, region)

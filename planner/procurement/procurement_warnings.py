@@ -3,7 +3,7 @@
 from datetime import date
 
 from gpuplan.catalog.model.offer import Offer
-from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.catalog.model.regions import place_in_words
 from gpuplan.planner.explain.assumptions_and_warnings import STALE_AFTER_DAYS
 from gpuplan.planner.procurement.capacity_expansion import Expanded
 from gpuplan.planner.procurement.commitments import Spending
@@ -132,5 +132,5 @@ def warnings(
 
 def _named(offer: Offer) -> str:
     """`p5.48xlarge in aws us-east-1, on demand`."""
-    place = "(place not stated)" if is_place_unknown(offer.region) else offer.region
-    return f"{offer.instance_type} in {offer.provider} {place}, {offer.price_kind.replace('_', ' ')}"
+    place = place_in_words(offer.provider, offer.region)
+    return f"{offer.instance_type} in {place}, {offer.price_kind.replace('_', ' ')}"

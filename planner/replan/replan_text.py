@@ -1,11 +1,10 @@
 """The advice for a running job in sentences: the action first, then its reasons."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from gpuplan.catalog.model.money import usd_display, usd_text
 from gpuplan.planner.model.outcome import Choice, NoPlan, Planned
 from gpuplan.planner.replan.replan_answer import GoingOn, Replanned
-from gpuplan.planner.serialization.rounded_figures import moment
 
 #: Probabilities above this are not distinguished.
 _SURE = 0.999
@@ -26,7 +25,7 @@ def summary(replanned: Replanned) -> tuple[str, ...]:
 
 def _advice(replanned: Replanned, best: Planned) -> list[str]:
     first, cost = best.phases[replanned.leads], usd_display(best.cost.expected)
-    end = moment(best.start + timedelta(hours=best.hours.expected))
+    end = _at(best, best.hours.expected)
     then = f"{cost} from now, done {end} if all goes as expected{_chance(best.deadline_probability)}"
     if replanned.action in {"continue", "standby", "move_later"}:
         how = " as it is" if replanned.action == "continue" else ""
@@ -53,7 +52,8 @@ def _later(best: Planned, leads: int) -> str:
 
 
 def _at(best: Planned, hours: float) -> str:
-    return moment(best.start + timedelta(hours=hours))
+    """A time in words: `2026-11-21 08:00 UTC`."""
+    return f"{(best.start + timedelta(hours=hours)).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _change(choice: Choice, target: Choice) -> str:
@@ -97,7 +97,7 @@ def _why_not(stays: GoingOn, replanned: Replanned) -> str:
         if name == "deadline" and job.deadline_hours is not None:
             chance = schedule.deadline_probability or 0.0
             reasons.append(
-                f"in time with {100 * chance:.3g} % only, {schedule.hours.confident:.4g} h at the asked confidence where "
+                f"in time with a probability of {100 * chance:.3g} % only, {schedule.hours.confident:.4g} h at the asked confidence where "
                 f"{job.deadline_hours:.4g} h are left"
             )
         elif name == "budget_usd" and job.budget_usd is not None:
@@ -187,4 +187,4 @@ def _chance(probability: float | None) -> str:
 
 
 def _with(probability: float) -> str:
-    return f" with {'more than 99.9' if probability > _SURE else f'{100 * probability:.1f}'} %"
+    return f" with a probability of {'more than 99.9' if probability > _SURE else f'{100 * probability:.1f}'} %"

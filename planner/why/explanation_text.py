@@ -1,5 +1,6 @@
 """An explanation in sentences, the answer to the question first."""
 
+from gpuplan.catalog.model.regions import place_in_words
 from gpuplan.catalog.model.unavailable_machines import why_no_price, why_retired, why_unavailable
 from gpuplan.planner.candidates.eligibility import RETIRED
 from gpuplan.planner.candidates.job_requirements import BIT
@@ -112,7 +113,7 @@ def _run(plan: Run) -> str:
 
 def _machines(choice: Choice) -> str:
     offer = choice.offer
-    return f"{choice.machines} in {offer.provider}:{offer.region}, {offer.price_kind.replace('_', ' ')}"
+    return f"{choice.machines} in {place_in_words(offer.provider, offer.region)}, {offer.price_kind.replace('_', ' ')}"
 
 
 def _wins(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
@@ -132,8 +133,9 @@ def _wins(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
 
 
 def _price(break_even: BreakEven | Joining, at: int) -> str:
-    on = f"{break_even.choice.offer.instance_type} in {break_even.choice.offer.provider}:{break_even.choice.offer.region}"
-    return f"{format_price(at)} per node-hour on {on} (now {format_price(break_even.price)})"
+    offer = break_even.choice.offer
+    on = f"{offer.instance_type} in {place_in_words(offer.provider, offer.region)}"
+    return f"{format_price(at)} per node-hour (now {format_price(break_even.price)}) on {on}"
 
 
 def _worth(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
