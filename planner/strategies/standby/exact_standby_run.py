@@ -130,9 +130,7 @@ class PricedRun(NamedTuple):
 
     def outcome(self) -> StandbyRun:
         """The expectations with their spread."""
-        pairs, terms, legs, estimate = self.pairs, self.terms, self.legs, self.estimate
-        schedule = with_losses(self.schedule, self.runs, Hazard.of(pairs, terms))
-        spread = Spread(pairs, terms, self.runs, schedule, estimate=estimate, shares=self.shares)
+        pairs, terms, legs, estimate, spread = self.pairs, self.terms, self.legs, self.estimate, self.spread()
         return StandbyRun(
             usd=self.usd,
             costs=spread.costs(),
@@ -150,6 +148,12 @@ class PricedRun(NamedTuple):
             changeover_hours=float(pairs.changeover_hours[0]),
             switch_hours=spread.called_at,
         )
+
+    def spread(self) -> Spread:
+        """The hours and cost of runs, over their losses and the estimate's error."""
+        pairs, terms = self.pairs, self.terms
+        schedule = with_losses(self.schedule, self.runs, Hazard.of(pairs, terms))
+        return Spread(pairs, terms, self.runs, schedule, estimate=self.estimate, shares=self.shares)
 
 
 class _Begun(NamedTuple):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.cost.cost_quantiles import RUNS, RunCosts
+from gpuplan.planner.strategies.standby.early_ends import Early
 from gpuplan.planner.strategies.standby.loss_lattice import POINTS
 from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf
 from gpuplan.planner.strategies.standby.run_segments import Segments
@@ -25,6 +26,8 @@ _BINS = 64
 #: Quantiles are searched up to this many times the deadline.
 _LONGEST = 1e6
 MEDIAN, P95 = 0.5, 0.95
+#: Hours of slack, times the probability of a call, too few to tell which part of them is paid.
+_NO_SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +47,12 @@ class Schedule:
     losses: Floats
     lattice: Floats
     without_losses: NDArray[np.bool_]
+
+    @property
+    def done(self) -> Floats:
+        """The mean segments that runs have passed which call the standby in each block: [z, blocks]."""
+        begins = np.pad(self.ends[:, :-1], ((0, 0), (1, 0)))
+        return np.maximum((begins + self.ends - 1.0) / 2.0, 0.0)
 
 
 def joined(one: Schedule, other: Schedule, order: NDArray[np.int64]) -> Schedule:
@@ -75,10 +84,9 @@ class Spread:
         self.setup_hours = float(pairs.setup_hours[0])
         self.certain = self.setup_hours + runs.count * runs.length
         self.cumulated = np.cumsum(schedule.losses, axis=1)
-        #: A run that calls the standby ends before the deadline by up to an interval, and by a restart if it fails.
         on_failure = np.clip(schedule.failed / np.maximum(1.0 - schedule.whole, 1e-300), 0.0, 1.0)
-        self.early = runs.length + terms.restart_hours * on_failure
-        self.rescued_at = terms.deadline_hours - self.early / 2
+        self.early = Early.of(pairs, terms, runs, on_failure)
+        self.rescued_at = terms.deadline_hours - self.early.mean
         self.changeover = float(pairs.changeover_hours[0])
         furthest = min(max(self.largest, -FURTHEST), FURTHEST)
         fine = -FURTHEST + (furthest + FURTHEST) * _FINE
@@ -88,7 +96,8 @@ class Spread:
         self.part = (_FINE - shares[self.low]) / (shares[self.low + 1] - shares[self.low])
         self.clipped = np.clip(self.part, 0.0, 1.0)
         self.fine_certain, self.fine_lattice = self._fine(self.certain), self._fine(schedule.lattice)
-        self.fine_early = self._fine(self.early)
+        self.fine_early = Early(*(self._fine(values) for values in self.early))
+        self.longest_early = float(self.fine_early.longest.max())
         self.fine_rescued = 1.0 - np.clip(self._fine(schedule.whole), 0.0, 1.0)
 
     @property
@@ -114,7 +123,7 @@ class Spread:
     def called_at(self) -> float:
         """Mean hours of the call, given a call that can meet the deadline; else the last possible moment."""
         schedule, runs = self.schedule, self.runs
-        left = (1.0 - np.maximum(schedule.ends - 1, 0.0) / runs.count[:, None]) * runs.standby_hours[:, None]
+        left = (1.0 - schedule.done / runs.count[:, None]) * runs.standby_hours[:, None]
         at = np.maximum(self.rescued_at[:, None] - self.changeover - left, self.setup_hours)
         weights = self.weights[:, None] * schedule.called
         if weights.sum() < 1e-6:
@@ -131,9 +140,16 @@ class Spread:
         part = self.clipped
         alone = (1 - part) * self.cumulated[self.low, at] + part * self.cumulated[self.low + 1, at]
         alone = np.where(share >= -1e-6, alone, 0.0)
-        room = (hours - self.terms.deadline_hours) / self.fine_early + 1.0
-        rescued = self.fine_rescued * np.minimum(np.maximum(room, 0.0), 1.0)
+        early = self.terms.deadline_hours - hours
+        if early > self.longest_early:
+            return float(self.fine_weights @ np.minimum(alone, 1.0))
+        rescued = self.fine_rescued * self.fine_early.by_at_least(early)
         return float(self.fine_weights @ np.minimum(alone + rescued, 1.0))
+
+    def _fine_masses(self, masses: Floats) -> Floats:
+        """The masses [z, n] over the finer shares [shares * n]: as much in all as at the quadrature points."""
+        fine = (self.fine_weights[:, None] * np.maximum(self._fine(masses), 0.0)).ravel()
+        return np.asarray(fine * (float(self.weights @ masses.sum(axis=1)) / max(float(fine.sum()), 1e-300)))
 
     def _fine(self, values: Floats) -> Floats:
         """Values at the points, interpolated to the finer shares and extrapolated linearly beyond the outermost points."""
@@ -162,7 +178,7 @@ class Spread:
         return high
 
     def costs(self) -> "Costs":
-        """The cost of every kind of run; each hour lost costs the mean of such hours."""
+        """The cost of every kind of run; each hour lost costs the mean of such hours, of runs that call or of others."""
         pairs, runs, schedule = self.pairs, self.runs, self.schedule
         usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
             float(getattr(pairs, name)[0])
@@ -182,14 +198,16 @@ class Spread:
         binned = mass.sum(axis=2)
         point = (mass @ np.arange(mass.shape[2])) / np.maximum(binned, 1e-300) + np.arange(_BINS) * mass.shape[2]
         alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * point * schedule.lattice[:, None]
-        done = np.maximum(schedule.ends - 1, 0.0)
+        done = schedule.done
         slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
-        spot = (usd + storage) * (self.setup_hours + done * runs.length[:, None]) + per_loss * slack
+        paid_slack = self._paid_slack(done, slack, paid[:, 0])[:, None] * slack
+        work = (usd + storage) * (self.setup_hours + done * runs.length[:, None])
+        spot = work + usd * paid_slack + storage * slack
         rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
         called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
         zeros = np.zeros(alone.shape)
         spot_alone = usd * (self.certain[:, None] + paid * point * schedule.lattice[:, None])
-        spot_called = usd * (self.setup_hours + done * runs.length[:, None] + paid * slack)
+        spot_called = usd * (self.setup_hours + done * runs.length[:, None] + paid_slack)
         # Late runs: all the standby's work, at every factor of the estimate's error.
         chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
         factor = np.exp(
@@ -207,10 +225,7 @@ class Spread:
                 (zeros, standby_usd * rest, standby_usd * rest_hours),
             )
         )
-        masses = [
-            (self.fine_weights[:, None] * np.maximum(self._fine(mass_of), 0.0)).ravel()
-            for mass_of in (binned, schedule.called)
-        ]
+        masses = [self._fine_masses(mass_of) for mass_of in (binned, schedule.called)]
         weights = np.concatenate([*masses, np.full(len(factor), self.late / len(factor))])
         possible = np.flatnonzero(weights > 1e-12)
         order = possible[np.argsort(values[possible], kind="stable")]
@@ -221,6 +236,19 @@ class Spread:
             spot_usd=spot_usd[order],
             standby_usd=rescue_usd[order],
         )
+
+    def _paid_slack(self, done: Floats, slack: Floats, paid: Floats) -> Floats:
+        """The part of their slack that runs have paid for which call, so that all paid hours have their mean: [z].
+
+        `done` segments and `slack` [z, blocks] are those of a call in each block, `paid` [z] the part of other lost hours.
+        """
+        runs, schedule = self.runs, self.schedule
+        hours = schedule.passed * runs.losses.paid_hours - schedule.failed * runs.losses.paid_pause_hours
+        lost = schedule.lattice * (schedule.losses @ np.arange(POINTS))
+        hours = hours - schedule.whole * runs.count * runs.length - paid * lost
+        hours = hours - runs.length * np.vecdot(schedule.called, done)
+        all_slack = np.vecdot(schedule.called, slack)
+        return np.where(all_slack > _NO_SLACK, np.clip(hours / np.maximum(all_slack, _NO_SLACK), 0.0, 1.0), paid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, standby_run
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
-from gpuplan.planner.verify.standby_replay import Pair, Rule, figures
+from gpuplan.planner.verify.standby_replay import Pair, Rule, figures, replayed
 from tests.planner.strategies.standby.standby_cases import a_pair, simulate, terms
 
 RUNS = 3000
@@ -68,24 +68,62 @@ def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
     assert seen.spot_hours[0] == pytest.approx(standby_run(pair, long, seen.interval_hours[0]).spot_hours, rel=0.02)
 
 
+def by_rule(pair: Pairs, asked: StandbyTerms) -> tuple[Pair, Rule]:
+    """The pair and the terms as the replay of `verify` takes them."""
+
+    def of(name: str) -> float:
+        return float(getattr(pair, name)[0])
+
+    alone = Pair(
+        work_hours=of("work_hours"),
+        log_sigma=of("log_sigma"),
+        preemptions_per_hour=of("rate"),
+        checkpoint_hours=of("checkpoint_hours"),
+        usd_per_hour=of("usd_per_hour"),
+        clock_usd_per_hour=of("storage_usd_per_hour"),
+        fixed_usd=of("fixed_usd"),
+        standby_work_hours=of("standby_work_hours"),
+        standby_log_sigma=of("standby_log_sigma"),
+        standby_usd_per_hour=of("standby_usd_per_hour"),
+        standby_fixed_usd=of("standby_fixed_usd"),
+        changeover_hours=of("changeover_hours"),
+    )
+    return alone, Rule(asked.deadline_hours, of("setup_hours"), asked.restart_hours, of("wait_hours"))
+
+
+#: Waits that end in a call, none, a standby twice and four times as fast, and one half as fast.
+SPREAD = {
+    "waits of an hour": (a_pair(sigma=0.2, wait=1.0), terms(deadline=60)),
+    "back at once": (a_pair(sigma=0.2), terms(deadline=55)),
+    "a standby twice as fast": (a_pair(work=20, sigma=0.3, rate=0.5, wait=0.3, standby_work=10), terms(deadline=18)),
+    "a standby four times as fast, long waits": (
+        a_pair(work=8, sigma=0.2, rate=0.2, wait=1.7, write=0.01, standby_work=2),
+        terms(deadline=6),
+    ),
+    "a standby half as fast, long waits": (
+        a_pair(work=30, sigma=0.2, rate=0.2, wait=1.7, write=0.002, standby_work=60),
+        terms(deadline=70, confidence=0.7),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SPREAD)
+def test_runs_end_and_call_when_replayed_ones_do(case: str) -> None:
+    """A run that calls ends before the deadline by what its segment, its restart and its wait leave."""
+    pair, asked = SPREAD[case]
+    run = PricedRun.of(pair, asked, float(outcomes(pair, asked).interval_hours[0]))
+    stated, spread, replay = run.outcome(), run.spread(), replayed(*by_rule(pair, asked), run.interval_hours, batches=8)
+    for before in (4.0, 2.0, 1.0, 0.8, 0.6, 0.4, 0.2, 0.02):
+        share = float((replay.end <= asked.deadline_hours - before).mean())
+        assert spread.probability_by(asked.deadline_hours - before) == pytest.approx(share, abs=0.03)
+    assert stated.hours == pytest.approx(float(replay.end.mean()), rel=0.002)
+    called_at = float(replay.called_at[replay.called & ~replay.late].mean())
+    assert stated.switch_hours == pytest.approx(called_at, rel=0.015)
+
+
 @pytest.mark.parametrize("deadline", [1.5, 1.7, 1.9, 2.1, 2.3, 2.5])
 def test_a_run_of_few_segments_is_priced_by_whole_ones_whatever_the_error_of_the_estimate(deadline: float) -> None:
     """How many segments are passed before the standby is called steps up and down with the estimate's error."""
     pair, asked = a_pair(work=3.2, standby_work=0.8, sigma=0.4, rate=0.002, write=0.02), terms(deadline=deadline)
-    alone = Pair(
-        work_hours=3.2,
-        log_sigma=0.4,
-        preemptions_per_hour=0.002,
-        checkpoint_hours=0.02,
-        usd_per_hour=3.0,
-        clock_usd_per_hour=0.0,
-        fixed_usd=0.0,
-        standby_work_hours=0.8,
-        standby_log_sigma=0.4,
-        standby_usd_per_hour=10.0,
-        standby_fixed_usd=0.0,
-        changeover_hours=0.25,
-    )
-    rule = Rule(deadline_hours=deadline, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
-    seen = figures(alone, rule, 0.4, 0.9).paid_hours
+    seen = figures(*by_rule(pair, asked), 0.4, 0.9).paid_hours
     assert seen.allows(standby_run(pair, asked, 0.4).spot_hours, share=0.04)
