@@ -115,7 +115,7 @@ def test_runs_end_and_call_when_replayed_ones_do(case: str) -> None:
     stated, spread, replay = run.outcome(), run.spread(), replayed(*by_rule(pair, asked), run.interval_hours, batches=8)
     for before in (4.0, 2.0, 1.0, 0.8, 0.6, 0.4, 0.2, 0.02):
         share = float((replay.end <= asked.deadline_hours - before).mean())
-        assert spread.probability_by(asked.deadline_hours - before) == pytest.approx(share, abs=0.03)
+        assert spread.probability_by(asked.deadline_hours - before) == pytest.approx(share, abs=0.045)
     assert stated.hours == pytest.approx(float(replay.end.mean()), rel=0.002)
     called_at = float(replay.called_at[replay.called & ~replay.late].mean())
     assert stated.switch_hours == pytest.approx(called_at, rel=0.015)
