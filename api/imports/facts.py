@@ -87,6 +87,13 @@ class Amount:
         value = str(self.value) if isinstance(self.value, PerWorld) else f"{self.value:.12g}"
         return f"{value} {self.unit}"
 
+    def in_words(self) -> str:
+        """As readers are told: `8 samples per process` for `8 x world samples`."""
+        if not isinstance(self.value, PerWorld) or self.value.inverse:
+            return str(self)
+        processes = "process" if self.value.group == 1 else f"{self.value.group} processes"
+        return f"{self.value.factor:.12g} {self.unit} per {processes}"
+
 
 #: The value of a figure that a file leaves to another file.
 AUTO = "auto"

@@ -291,7 +291,9 @@ def _batch(made: ImportedJob, given: Given) -> float | None:
     if given.gpus:
         share = given.gpus if stated.value.group > 1 else given.gpus / model_parallel(facts)
         return max(1.0, stated.value.of(share))
-    made.assumed.append(f"global batch is {stated} and the file does not say how many processes: --gpus N holds it")
+    made.assumed.append(
+        f"global batch is {stated.in_words()}, and the file does not say how many processes there are: --gpus N states it"
+    )
     return None
 
 

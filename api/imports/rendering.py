@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from gpuplan.api.imports.facts import FactValue
+from gpuplan.api.imports.facts import Amount, FactValue
 from gpuplan.api.imports.job_from_facts import ImportedJob
 from gpuplan.catalog.runtime.errors import one_line
 
@@ -42,7 +42,7 @@ def summary(made: ImportedJob) -> list[str]:
     """What was understood, assumed and is missing, one line each."""
     facts = made.facts
     shown = ("model_name", "method", "precision", "sequence_length", "global_batch", "steps", "epochs", "dataset")
-    values = [f"{name.replace('_', ' ')} {facts.value(name)}" for name in shown if name in facts.facts]
+    values = [f"{name.replace('_', ' ')} {_in_words(facts.value(name))}" for name in shown if name in facts.facts]
     lines = [f"read {', '.join(facts.files)} ({facts.format}): {'; '.join(values) or 'no more than its name'}"]
     total = facts.number("parameters_total")
     if total:
@@ -58,6 +58,10 @@ def summary(made: ImportedJob) -> list[str]:
     if "workload.global_batch_tokens" in made.origins:
         lines.append("the global batch is held, whatever machines the plan takes")
     return [one_line(line) for line in lines]
+
+
+def _in_words(value: FactValue | None) -> str:
+    return value.in_words() if isinstance(value, Amount) else str(value)
 
 
 def as_json(made: ImportedJob) -> dict[str, Any]:

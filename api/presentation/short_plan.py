@@ -37,6 +37,8 @@ MOST_ACTIONS = 3
 LEAST_SHARE = Decimal("0.99")
 #: A part of the cost beside that of the machines is named from this share on.
 NOTABLE_PART = Decimal("0.1")
+#: Parts of the cost in prose, where their names differ.
+COST_PART_WORDS = {"setup": "set-up"}
 #: The average cost with refusals is shown if it is this many times that of the plan.
 LEAST_RISE = Decimal("1.01")
 #: Letters of a job's name in a headline.
@@ -90,7 +92,7 @@ def _other_cost(plan: Plan) -> str:
     largest = max(parts, key=parts.__getitem__)
     if parts[largest] < max(plan.cost_usd.expected * NOTABLE_PART, _CENT):
         return ", "
-    return f", {usd(parts[largest])} of it {largest}; "
+    return f", {usd(parts[largest])} of it {COST_PART_WORDS.get(largest, largest)}; "
 
 
 def average_with_refusals(plan: Plan) -> Decimal | None:

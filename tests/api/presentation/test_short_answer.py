@@ -123,7 +123,7 @@ def says_the_plan(text: str, plan: Plan, *, is_full: bool) -> None:
     parts = plan.cost_usd.breakdown.parts()
     del parts["compute"]
     for name, amount in parts.items():
-        assert (f"expected, {usd(amount)} of it {name};" in text) == (
+        assert (f"expected, {usd(amount)} of it {name.replace('setup', 'set-up')};" in text) == (
             amount == max(parts.values()) and amount >= max(plan.cost_usd.expected / 10, Decimal("0.01"))
         )
     if plan.deadline_probability is not None:
