@@ -7,7 +7,8 @@ A plan takes hours on spot as one lognormal. Here they are a mixture instead: wi
 a run of H hours of work and checkpoints at r losses per hour loses nothing and takes H. Else the hours beyond H are lognormal
 around what keeps the hours of all runs, with the variance that is left in a zone and a spread in proportion to the waiting in
 them. Losses that differ more between zones (k) only raise p. Both models are compared on sets of 1 to 6 zones: with
-constants of all days, and with those of the earlier half on the later. docs/accuracy.md has the result.
+constants of all days, and with those of the earlier half on the later. Beside them stand the shares in time of the earlier half
+themselves: what no constants of it can do much better than on the later. docs/accuracy.md has the result.
 """
 
 import math
@@ -54,6 +55,11 @@ class Cell(NamedTuple):
     mean_wait: float
     starts: int
     in_time: int
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """Its nodes, work, deadline, and by their mean wait its zones."""
+        return self.one.nodes, self.one.work_hours, self.one.deadline_hours, self.mean_wait
 
 
 #: The modelled chance of the deadline.
@@ -127,6 +133,12 @@ def likeliest[Model: (Lognormal, Mixture)](some: Sequence[Cell], grid: Sequence[
     return max(grid, key=fit)
 
 
+def as_before(groups: dict[str, list[Cell]]) -> Chance:
+    """The share in time of the same starts in these groups."""
+    shares = {cell.key: cell.in_time / cell.starts for some in groups.values() for cell in some}
+    return lambda cell: shares[cell.key]
+
+
 def show(title: str, groups: dict[str, list[Cell]], chance: Chance) -> None:
     """Print modelled minus true shares in points, by work and deadline, and their root mean square."""
     print(f"\n{title}")
@@ -165,6 +177,8 @@ def main(folder: str) -> None:
         {f"{zones} zones": cells(part, zones, earlier_waits[zones - 1]) for zones in ZONES} for part in halves
     )
     nodes = {"nodes": cells(several, 1, waits[0])}
+    nodes_halves = [{"nodes": cells([half(trace, number) for trace in several], 1, waits[0])} for number in (0, 1)]
+    show("shares of the earlier half, judged on later", later | nodes_halves[1], as_before(earlier | nodes_halves[0]))
     lognormals = [Lognormal(spot_waits().typical_share, spread) for spread in SPREADS]
     mixtures = [Mixture(*values) for values in product(EVENNESS, WAIT_SHARES, SPREADS)]
     for name, fit_to, judged in (("all days", whole, whole | nodes), ("earlier half, judged on later", earlier, later)):
