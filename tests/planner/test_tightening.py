@@ -1,6 +1,6 @@
 """Tightening a requirement never makes a plan better, and never makes an infeasible job feasible.
 
-But for a shorter deadline of a run with a standby (`must_hand_over_sooner`).
+But for a shorter deadline of a run with a standby, by a few hundredths (`saved_by_an_earlier_handover`).
 """
 
 import random
@@ -22,6 +22,8 @@ from tests.planner.verify.answers import answer_of, checked
 
 SETTINGS = PlannerSettings()
 SEEDS = st.integers(0, 10**6)
+#: Five times as much as the most in 53 drawn pairs of deadlines.
+MOST_SAVED_BY_A_HANDOVER = 0.04
 PRESETS = (
     ("gpt2", "tokens", 8.0, 11.0),
     ("llama-3-8b", "tokens", 8.0, 11.5),
@@ -123,24 +125,23 @@ def drawn_job(draw: random.Random, *, most_nodes: tuple[int, ...]) -> TrainingJo
     )
 
 
-def must_hand_over_sooner(planned: Planned | None, job: TrainingJob) -> bool:
-    """Whether a plan has a standby and a shorter deadline than the job.
+def saved_by_an_earlier_handover(planned: Planned | None, job: TrainingJob) -> float:
+    """The part of its cost that a plan with a standby may save under a shorter deadline than the job's.
 
     Spot is tried as long as the standby can still finish in time, also where an earlier handover would cost less.
     """
     if planned is None or planned.job.deadline_hours == job.deadline_hours:
-        return False
-    return any(phase.role == "standby" for phase in planned.phases)
+        return 0.0
+    return MOST_SAVED_BY_A_HANDOVER if any(phase.role == "standby" for phase in planned.phases) else 0.0
 
 
 def never_better(job: TrainingJob, columns: Columns, draw: random.Random) -> None:
     outcome = planned(job, columns)
     tighter = tightened(draw, job, outcome)
     after = planned(tighter, columns)
-    if must_hand_over_sooner(after, job):
-        return
     gap = 0.0 if outcome is None else outcome.proof.certificate.gap
-    assert objective(after) >= objective(outcome) * (1 - gap), (job, tighter)
+    allowed = max(gap, saved_by_an_earlier_handover(after, job))
+    assert objective(after) >= objective(outcome) * (1 - allowed), (job, tighter)
 
 
 @settings(max_examples=150, deadline=None)
