@@ -1,7 +1,5 @@
 """Selection of configurations from a table by fixed tie-breaking rules, and their conversion to `Choice`."""
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,16 +19,8 @@ Flags = NDArray[np.bool_]
 
 
 def cost_micros(table: Configurations) -> NDArray[np.float64]:
-    """Expected cost in whole micro-dollars; smaller differences count as equal. Callers must not write to it."""
-    return _cost_micros(table)
-
-
-#: One plan needs this a dozen times, for one of two tables.
-@lru_cache(maxsize=4)
-def _cost_micros(table: Configurations) -> NDArray[np.float64]:
-    rounded = np.rint(table.cost_breakdown.cost_usd * 1e6)
-    rounded.flags.writeable = False
-    return rounded
+    """Expected cost in whole micro-dollars; smaller differences count as equal."""
+    return np.rint(table.cost_breakdown.cost_usd * 1e6)
 
 
 def cheapest(table: Configurations, among: Flags) -> int | None:
