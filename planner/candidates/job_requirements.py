@@ -19,7 +19,6 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
 from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
-from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
 Bits = NDArray[np.uint32]
 
@@ -106,7 +105,6 @@ def allowing_values(instance_type: InstanceType, region: str, price_kind: str) -
     }
 
 
-@cached_per_snapshot(4)
 def _sellers(columns: Columns) -> tuple[tuple[str | None, ...], NDArray[np.int64]]:
     """The kinds of providers that occur (None: own machines), and the index of that of each instance type."""
     kinds = [provider_kind(type_.provider, type_.name) for type_ in columns.instance_types]
