@@ -17,7 +17,6 @@ from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.performance.corrected_estimates import estimate_learned
 from gpuplan.planner.performance.estimator_request import Estimates, Machines
 from gpuplan.planner.performance.measured_steps import as_timed
-from gpuplan.planner.snapshot_cache import cached_per_snapshot
 from gpuplan.planner.workload.step_work import Work
 
 #: What the estimate of a machine row depends on; one node does not use the network between nodes.
@@ -49,7 +48,6 @@ def shapes_left(market: Market, screened: Screened) -> frozenset[int]:
     return _left(market, screened)[0]
 
 
-@cached_per_snapshot(128)
 def _left(market: Market, screened: Screened) -> tuple[frozenset[int], float]:
     """The machine shapes of the screened offers, and the largest node limit among them; 1 without any offer."""
     types = market.snapshot.type_index[screened.places]
