@@ -13,7 +13,6 @@ from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.job_requirements import BIT
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.model.outcome import Choice, CommitmentOffer, LabelledChoice
-from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -100,7 +99,6 @@ def _vendor_names() -> tuple[str, ...]:
     return tuple(sorted({accelerator.vendor for accelerator in accelerators().values()}))
 
 
-@cached_per_snapshot(4)
 def _vendors_of_types(columns: Columns) -> NDArray[np.int32]:
     """The vendor of each instance type's accelerator, as an index into the vendor names."""
     names = _vendor_names()
