@@ -23,8 +23,9 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model import shared
+from gpuplan.planner.model.capacity_ladder import CapacityLadder
 from gpuplan.planner.model.plan import Plan
-from gpuplan.planner.model.shared import CapacityLadder, Layout, Machines, Usd
+from gpuplan.planner.model.shared import Layout, Machines, Usd
 
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")

@@ -5,8 +5,8 @@ from gpuplan.api.presentation.phrases import offer
 from gpuplan.api.presentation.sections import Block, Heading
 from gpuplan.api.presentation.text_formatting import duration, number, percent, usd, when
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
+from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
 from gpuplan.planner.model.plan import Plan
-from gpuplan.planner.model.shared import CapacityLadder, NextChoice
 
 
 def render_capacity_ladder(plan: Plan) -> list[Block | Heading]:

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from gpuplan.api.presentation.text_formatting import plain, when
+from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
 from gpuplan.planner.model.live_capacity import LiveCapacity
-from gpuplan.planner.model.shared import CapacityLadder, NextChoice
 
 MODELLED = "modelled"
 

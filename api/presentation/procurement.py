@@ -10,16 +10,18 @@ from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, se
 from gpuplan.api.presentation.text_formatting import located, number, percent, plain, usd, usd_per_hour
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing, sentences
 from gpuplan.planner.model.procurement import (
-    ExistingCapacity,
     ForecastSweep,
-    MachinePurchase,
-    NodeCommitment,
     ProcurementPlan,
-    RentedRuns,
-    SpendingCommitment,
     SweepStep,
     UnboughtMachine,
     UnservedForecast,
+)
+from gpuplan.planner.model.procurement_sources import (
+    ExistingCapacity,
+    MachinePurchase,
+    NodeCommitment,
+    RentedRuns,
+    SpendingCommitment,
 )
 
 

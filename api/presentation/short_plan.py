@@ -22,8 +22,9 @@ from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, no
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import CapacityLadder, Machines, NextChoice, Phase
+from gpuplan.planner.model.shared import Machines, Phase
 
 #: The software stack of most training code; other stacks may need porting.
 USUAL_STACK = "cuda"

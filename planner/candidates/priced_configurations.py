@@ -22,7 +22,8 @@ from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.preemption_waits import powers, waits_of
 from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
-from gpuplan.planner.cost.cost_breakdown import RUN_ARRAYS, Run, TakeOver, billing_tables
+from gpuplan.planner.cost.cost_breakdown import billing_tables
+from gpuplan.planner.cost.run_inputs import RUN_ARRAYS, Run, TakeOver
 from gpuplan.planner.performance.host_memory import offloaded_gib
 
 Floats = NDArray[np.float64]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.capacity_ladder import CapacityLadder
 from gpuplan.planner.model.live_capacity import LiveCapacity
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
     PROSE,
-    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,

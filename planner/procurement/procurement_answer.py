@@ -8,24 +8,26 @@ from datetime import datetime, timedelta
 from typing import Literal, TypedDict, cast
 
 from gpuplan.planner.model.procurement import (
-    BreakEven,
     ForecastSweep,
-    MachinePurchase,
-    NodeCommitment,
     ProcurementBreakdown,
     ProcurementCost,
     ProcurementPlan,
     ProcurementSensitivity,
-    RentedRuns,
     Room,
     RoomLimits,
     Scenario,
-    SpendingCommitment,
-    SpendingRate,
     SweepStep,
     UnconsideredMachine,
     UnservedForecast,
     UnservedJob,
+)
+from gpuplan.planner.model.procurement_sources import (
+    BreakEven,
+    MachinePurchase,
+    NodeCommitment,
+    RentedRuns,
+    SpendingCommitment,
+    SpendingRate,
 )
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.model.wire import wire

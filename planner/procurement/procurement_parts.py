@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.model.outcome import Choice
-from gpuplan.planner.model.procurement import ExistingCapacity, JobRuns
+from gpuplan.planner.model.procurement_sources import ExistingCapacity, JobRuns
 from gpuplan.planner.procurement.capacity_expansion import Expanded
 from gpuplan.planner.procurement.commitments import Node, Spending
 from gpuplan.planner.procurement.forecast import Forecast, Machine

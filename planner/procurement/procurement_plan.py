@@ -6,12 +6,12 @@ from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.model.outcome import Choice
 from gpuplan.planner.model.procurement import (
     BindingLimit,
-    ExistingCapacity,
     ProcurementCertificate,
     ProcurementRisk,
     ScenarioYears,
     UnboughtMachine,
 )
+from gpuplan.planner.model.procurement_sources import ExistingCapacity
 from gpuplan.planner.procurement.commitments import Spending
 from gpuplan.planner.procurement.forecast import Forecast, Machine
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from gpuplan.planner.model import shared
+from gpuplan.planner.model import capacity_ladder
 from gpuplan.planner.model.outcome import BestOrder, LadderStep, PlannedLadder
 from gpuplan.planner.serialization.live_capacity_document import chance_source
 from gpuplan.planner.serialization.objective_units import UNITS
@@ -13,11 +13,11 @@ from gpuplan.planner.serialization.rounded_figures import rounded, to_second
 _MODELLED = ("chance_when_tried", "expected_cost_usd", "nothing_obtained")
 
 
-def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetime) -> shared.CapacityLadder:
+def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetime) -> capacity_ladder.CapacityLadder:
     """The ladder with its next choices in order; `start` is that of the job."""
     low, high = ladder.chance_band
     all_answered = ladder.answer is not None and all(step.answer is not None for step in ladder.steps)
-    return shared.CapacityLadder(
+    return capacity_ladder.CapacityLadder(
         modelled=_MODELLED if all_answered else ("chance", *_MODELLED),
         try_minutes=rounded(ladder.try_minutes),
         chance=rounded(ladder.chance),
@@ -54,8 +54,8 @@ def _covers(ladder: PlannedLadder, objective: str) -> str:
     )
 
 
-def _best_order(order: BestOrder, objective: str) -> shared.BestOrder:
-    return shared.BestOrder(
+def _best_order(order: BestOrder, objective: str) -> capacity_ladder.BestOrder:
+    return capacity_ladder.BestOrder(
         choices=tuple(map(_next_choice, order.steps)),
         expected_cost_usd=usd(order.cost),
         nothing_obtained=rounded(order.nothing_obtained),
@@ -70,9 +70,9 @@ def _amount(value: float, objective: str) -> str:
     return f"${value:,.2f}" if objective == "cost" else f"{value:,.4g} {UNITS[objective]}"
 
 
-def _next_choice(step: LadderStep) -> shared.NextChoice:
+def _next_choice(step: LadderStep) -> capacity_ladder.NextChoice:
     low, high = step.chance_band
-    return shared.NextChoice(
+    return capacity_ladder.NextChoice(
         **machines(step.choice),
         **cost_and_hours(step.choice),
         after_minutes=rounded(step.after_minutes),

@@ -5,8 +5,8 @@ import json
 from dataclasses import fields
 
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers
+from gpuplan.planner.model.capacity_ladder import ChanceSource
 from gpuplan.planner.model.live_capacity import LiveAnswer, LiveCapacity, NotLearned
-from gpuplan.planner.model.shared import ChanceSource
 from gpuplan.planner.model.wire import wire
 
 

@@ -42,8 +42,9 @@ from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations, run_of
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.cost.billing_rounding import mean_factor
-from gpuplan.planner.cost.cost_breakdown import LONGEST_RUN_HOURS, CostBreakdown, Run, TakeOver, z_score
+from gpuplan.planner.cost.cost_breakdown import LONGEST_RUN_HOURS, CostBreakdown, z_score
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
+from gpuplan.planner.cost.run_inputs import Run, TakeOver
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
 from gpuplan.planner.strategies.phased.migration_classes import migration_classes

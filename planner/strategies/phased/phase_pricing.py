@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.availability_windows import elapsed_hours_of_all
 from gpuplan.planner.cost.availability_waits import equally_likely, mean_wait
-from gpuplan.planner.cost.cost_breakdown import RISING_UP_TO, CostBreakdown, Run, cost_breakdown, outline, part, z_score
+from gpuplan.planner.cost.cost_breakdown import RISING_UP_TO, CostBreakdown, cost_breakdown, outline, part, z_score
+from gpuplan.planner.cost.run_inputs import Run
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
 from gpuplan.planner.strategies.phased.migration_costs import Moves
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, concave_below_sigma

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.planner.model import shared
+from gpuplan.planner.model import capacity_ladder, shared
 from gpuplan.planner.model.plan import Plan
 from tests.partial_answers import completed
 
@@ -99,9 +99,9 @@ def phase(machine: str = "aws", *, kind: str = "on_demand", nodes: int = 2, **ch
 
 def ladder(*choices: Document, **parts: Any) -> Document:
     """A capacity ladder with these next choices, each a phase with other parts."""
-    keys = shared.NextChoice.__dataclass_fields__
+    keys = capacity_ladder.NextChoice.__dataclass_fields__
     rows = [{key: value for key, value in choice.items() if key in keys} | {"cost_usd": "0.00"} for choice in choices]
-    whole: Document = completed(shared.CapacityLadder, {"try_minutes": 20.0, "next_choices": rows} | parts)
+    whole: Document = completed(capacity_ladder.CapacityLadder, {"try_minutes": 20.0, "next_choices": rows} | parts)
     return whole
 
 

@@ -8,7 +8,8 @@ import pytest
 from gpuplan.planner.candidates import priced_configurations
 from gpuplan.planner.candidates.configurations import joined, run_of
 from gpuplan.planner.candidates.priced_configurations import Pairs, Terms, cached_offers_of, run_on
-from gpuplan.planner.cost.cost_breakdown import RUN_ARRAYS, cost_breakdown, outline
+from gpuplan.planner.cost.cost_breakdown import cost_breakdown, outline
+from gpuplan.planner.cost.run_inputs import RUN_ARRAYS
 from tests.planner.strategies.phased.cases import booked_case, found_for
 
 

@@ -14,7 +14,8 @@ from gpuplan.catalog.model.interruption_rates import (
     WAIT_LOG_SPREAD,
 )
 from gpuplan.catalog.model.spot_waits import spot_waits
-from gpuplan.planner.cost.cost_breakdown import CostBreakdown, Run, cost_breakdown, deadline_probability
+from gpuplan.planner.cost.cost_breakdown import CostBreakdown, cost_breakdown, deadline_probability
+from gpuplan.planner.cost.run_inputs import Run
 from tests.planner.spot_settings import replaced_at_once
 
 WORK, RATE, WRITE = 40.0, 0.2, 0.02

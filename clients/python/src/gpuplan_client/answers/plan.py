@@ -6,10 +6,10 @@ Field names and their order are those of the JSON object. `job` and `settings` a
 
 from typing import Literal, NotRequired, TypedDict
 
+from gpuplan_client.answers.capacity_ladder import CapacityLadder
 from gpuplan_client.answers.json_object import JsonObject
 from gpuplan_client.answers.live_capacity import LiveCapacity
 from gpuplan_client.answers.shared import (
-    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,
