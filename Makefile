@@ -44,11 +44,11 @@ $(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt clients/python/pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e clients/python
 	@touch $@
 
-$(TORCH_STAMP): requirements-torch.txt | $(RUN_STAMP)
+$(TORCH_STAMP): requirements-torch.txt | $(BIN)/uv
 	@for each in $(TORCH_PYTHONS); do \
 	  rm -rf .venv-torch; \
 	  $$each -m venv --without-pip .venv-torch 2>/dev/null || continue; \
-	  $(BIN)/python -m pip --python .venv-torch/bin/python install --quiet --disable-pip-version-check -r requirements-torch.txt || continue; \
+	  $(BIN)/uv pip install --quiet --python .venv-torch/bin/python --compile-bytecode -r requirements-torch.txt || continue; \
 	  .venv-torch/bin/python -W ignore -c 'import torch' && touch $@ && exit 0; \
 	done; echo "no Python here can install torch; name one: make TORCH_PYTHON=PATH $(MAKECMDGOALS)"; exit 1
 
@@ -64,8 +64,10 @@ chromium:
 	  && { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends chromium >/dev/null; }; } \
 	  || echo "NO CHROMIUM HERE and no way to install it: the tests of the page will be skipped; install Debian's package chromium"
 
-# Types take a minute and a half of one core: they are checked in what the tests leave of both, and said last.
-test: lint $(TORCH_STAMP) chromium  ## set up, check, and run every test
+# Torch is installed beside the rest. Types take a minute and a half of one core: they are checked in what the tests leave
+# of both, and said last.
+test:  ## set up, check, and run every test
+	@$(MAKE) --no-print-directory -j2 lint $(TORCH_STAMP) chromium
 	@$(COMPILED)
 	@mkdir -p build-output
 	@nice -n 10 $(MAKE) --no-print-directory types > build-output/types.txt 2>&1 & types=$$!; trap "kill $$types 2>/dev/null" EXIT; \
