@@ -13,10 +13,13 @@ import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
-#: Files that share what takes seconds to make: a browser, counts of torch, two thousand measured runs.
+#: Files that share what takes seconds to make: a browser, counts of torch, every file of each export, two thousand measured runs.
 TOGETHER = (
     ("browser", "_in_the_browser.py"),
     ("torch", "tests/api/profiling/"),
+    ("exports", "tests/api/exports/test_by_real_tools.py"),
+    ("exports", "tests/api/exports/test_schemas.py"),
+    ("exports", "tests/api/exports/test_yaml_text.py"),
     ("measured runs", "test_measured_runs.py"),
     ("measured runs", "test_fitting.py"),
 )

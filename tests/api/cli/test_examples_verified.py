@@ -8,7 +8,7 @@ import pytest
 from tests.api.conftest import Ended
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-VERIFIED = ("llama-3-8b", "gpt3-175b", "resnet-50")
+VERIFIED = ("llama-3-8b", "resnet-50")
 
 
 @pytest.mark.slow(reason="verifies each plan against all node counts")

@@ -11,10 +11,18 @@ Run = Callable[..., Any]
 Write = Callable[..., Path]
 
 
+@pytest.fixture(scope="module")
+def printed() -> list[str]:
+    """What the first test to plan has printed."""
+    return []
+
+
 @pytest.fixture
-def answer(run: Run, job_file: Write, job: dict[str, Any]) -> dict[str, Any]:
+def answer(run: Run, job_file: Write, job: dict[str, Any], printed: list[str]) -> dict[str, Any]:
     """A plan as it is printed."""
-    return dict(json.loads(run("plan", job_file(job), "--json").out))
+    if not printed:
+        printed.append(run("plan", job_file(job), "--json").out)
+    return dict(json.loads(printed[0]))
 
 
 @pytest.fixture

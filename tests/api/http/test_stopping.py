@@ -76,7 +76,7 @@ def test_no_request_is_cut_when_a_busy_service_is_told_to_stop(
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     gone = threading.Event()
-    clients = [Client(url, job, gone) for _ in range(6)]
+    clients = [Client(url, job, gone) for _ in range(3)]
     variables = {"GPUPLAN_DATABASE_URL": database_url, "GPUPLAN_DRAIN_SECONDS": str(DRAIN_SECONDS)}
     with started(*GPUPLAN, "serve", "--port", str(port), variables=variables) as process:
         wait_until_ready(url, process)

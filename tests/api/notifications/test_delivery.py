@@ -264,12 +264,12 @@ def test_a_process_killed_between_sending_and_noting_it_causes_one_repeat_under_
 
 @pytest.mark.slow(reason="one long case")
 def test_killed_again_and_again_every_watch_is_told_and_no_receiver_that_knows_ids_hears_twice(nights: Nights) -> None:
-    count = 9
+    count = 6
     for number in range(count):
         nights.watch(name=f"watch {number}")
     nights.prices(at(49.16))
     arguments = [sys.executable, "-c", KILLED, nights.url, str(nights.settings), nights.now.isoformat()]
-    for enough in (1, 4, 7):
+    for enough in (1, 3, 5):
         with subprocess.Popen(arguments) as process:
             while len(nights.inbox.taken) < enough and process.poll() is None:
                 time.sleep(0.001)
