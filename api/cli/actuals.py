@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, SettingsFile
-from gpuplan.api.cli.standard_output import console
+from gpuplan.api.presentation.actuals import render_actuals, render_report
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -67,18 +67,12 @@ def _refuse_contradictions(plan_id: str | None, document: JsonObject, *, every: 
 
 
 def _show(answer: Actual | Actuals, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.actuals import render_actuals, render_report
-
-    print_sections(render_actuals(answer) if isinstance(answer, Actuals) else render_report(answer))
+    if isinstance(answer, Actuals):
+        print_answer(answer, render_actuals, as_json=as_json)
+    else:
+        print_answer(answer, render_report, as_json=as_json)
 
 
 def _show_forgotten(answer: Forgotten, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
     count = answer.forgotten
-    console().print(f"{count} {'report' if count == 1 else 'reports'} forgotten")
+    print_answer(answer, lambda _: f"{count} {'report' if count == 1 else 'reports'} forgotten", as_json=as_json)

@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
+from gpuplan.api.presentation.afford import afford_sections
+from gpuplan.api.schemas.key_value_words import job_of_words
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 #: Stands for a model while words are read, whose sizes are what is asked for.
@@ -33,21 +35,13 @@ def afford(
     document = {"budget_usd": budget, "deadline": by, "tokens": data} | _shared(words or [])
     services = open_gpuplan(inventory=inventory, settings=settings)
     answer = services.afford.afford({key: value for key, value in document.items() if value is not None})
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.afford import afford_sections
-
-    print_sections(afford_sections(answer))
+    print_answer(answer, afford_sections, as_json=as_json)
 
 
 def _shared(words: list[str]) -> dict[str, Any]:
     """What the words say of every size. Raises `UnusableInput` for a word that says how large or how much."""
     if not words:
         return {}
-    from gpuplan.api.schemas.key_value_words import job_of_words
-
     document = job_of_words([_ANY_MODEL, *words])
     workload = document.pop("workload")
     length = workload.pop("sequence_length", None)

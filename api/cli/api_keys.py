@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson
-from gpuplan.api.cli.standard_output import console
+from gpuplan.api.presentation.api_keys import render_keys, render_new_key
 from gpuplan.api.schemas.access import NewKey
 from gpuplan.catalog.parsing.json_object import JsonObject
 
@@ -53,22 +53,13 @@ def create(
 def listing(*, as_json: AsJson = False) -> None:
     """List all keys, without secrets, including expired and revoked ones."""
     answer = open_gpuplan().api_keys.listed()
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.api_keys import render_keys
-
-    print_sections(render_keys(answer))
+    print_answer(answer, render_keys, as_json=as_json)
 
 
 def revoke(key_id: KeyId, *, as_json: AsJson = False) -> None:
     """Revoke a key. A running service refuses it within seconds."""
     answer = open_gpuplan().api_keys.revoke(key_id)
-    if as_json:
-        print_json(answer)
-        return
-    console().print(f"{answer.id} ({answer.name}) is revoked.")
+    print_answer(answer, lambda _: f"{answer.id} ({answer.name}) is revoked.", as_json=as_json)
 
 
 def rotate(key_id: KeyId, *, as_json: AsJson = False) -> None:
@@ -77,10 +68,4 @@ def rotate(key_id: KeyId, *, as_json: AsJson = False) -> None:
 
 
 def _show_new(answer: NewKey, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.api_keys import render_new_key
-
-    print_sections(render_new_key(answer), soft_wrap=True)
+    print_answer(answer, render_new_key, as_json=as_json, soft_wrap=True)

@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson
+from gpuplan.api.presentation.api_keys import render_audit
+from gpuplan.api.services.price_history import read_since
 
 
 def audit(
@@ -18,13 +20,9 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Show the audit log, newest first: plans, refreshes, keys, watches, runs and refused logins."""
-    from gpuplan.api.services.price_history import read_since
-
     page = open_gpuplan().audit_log.page(since=read_since(since), identity=who, limit=limit)
-    if as_json:
-        print_json({"entries": page.records, "more": page.before is not None})
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.api_keys import render_audit
-
-    print_sections(render_audit(page.records, has_older=page.before is not None))
+    print_answer(
+        {"entries": page.records, "more": page.before is not None},
+        lambda _: render_audit(page.records, has_older=page.before is not None),
+        as_json=as_json,
+    )

@@ -3,19 +3,23 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.calibration_entry import render_entry
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.owned_machines import calibration_path, inventory_machines, stored_entries
+from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-
-if TYPE_CHECKING:
-    from gpuplan.catalog.model.owned_machine import OwnedMachine
-    from gpuplan.providers.owned.detected_devices import Group, Host
+from gpuplan.providers.owned.calibration_file import merged, written
+from gpuplan.providers.owned.detected_devices import Group, Host
+from gpuplan.providers.owned.machine_detection import detect
+from gpuplan.providers.owned.measurement import measured_entry
 
 
 def calibrate(
@@ -38,12 +42,6 @@ def calibrate(
     Plans on this machine use the result. It is saved to the file in GPUPLAN_CALIBRATION, else beside the inventory
     (lab.yaml: lab.calibration.json), else in the user's data directory.
     """
-    from gpuplan.api.schemas.settings_file import Environment
-    from gpuplan.api.services.owned_machines import calibration_path, inventory_machines, stored_entries
-    from gpuplan.providers.owned.calibration_file import merged, written
-    from gpuplan.providers.owned.machine_detection import detect
-    from gpuplan.providers.owned.measurement import measured_entry
-
     environment = Environment()
     if inventory is not None:
         environment = environment.model_copy(update={"inventory": inventory})
@@ -67,7 +65,7 @@ def calibrate(
     _show(entries, path, as_json=as_json, in_inventory=bool(machines))
 
 
-def machine_of(group: "Group", host: "Host", machines: Sequence["OwnedMachine"]) -> str | None:
+def machine_of(group: Group, host: Host, machines: Sequence[OwnedMachine]) -> str | None:
     """The inventory's name for this group of devices, matched by host, else as the only such machine without a host.
 
     None without an inventory. Raises `UnusableInput` if the inventory has no such machine, or several.
@@ -94,7 +92,7 @@ def machine_of(group: "Group", host: "Host", machines: Sequence["OwnedMachine"])
     raise UnusableInput.at("inventory", message=message)
 
 
-def _progress(group: "Group") -> Any:
+def _progress(group: Group) -> Any:
     """Report progress on standard error; standard output is reserved for the answer."""
     name = group.accelerator.name if group.accelerator is not None else ""
 
@@ -109,8 +107,6 @@ def _show(entries: Sequence[JsonObject], path: Path, *, as_json: bool, in_invent
     if as_json:
         print_json({"calibration": str(path), "machines": list(entries)})
         return
-    from gpuplan.api.presentation.calibration_entry import render_entry
-
     for entry in entries:
         answers().writelines(f"{line}\n" for line in render_entry(entry))
     answers().write(f"\nsaved to {path}\n")

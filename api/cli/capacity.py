@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.api.cli.standard_output import console
+from gpuplan.api.presentation.capacity import render_capacity
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -58,13 +59,7 @@ def capacity(
         )
     else:
         answer = service.of_job(stated_job(job), limit_seconds=limit_seconds)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.capacity import render_capacity
-
-    print_sections(render_capacity(answer))
+    print_answer(answer, render_capacity, as_json=as_json)
 
 
 def _report(document: JsonObject, *, as_json: bool) -> None:

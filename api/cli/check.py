@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +12,15 @@ from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.imports.job_from_facts import Given, job_of
+from gpuplan.api.imports.reading import read_at_revision, read_file
+from gpuplan.api.imports.revision_files import RevisionFiles
+from gpuplan.api.imports.source_files import root_of
+from gpuplan.api.presentation.cost_check import compared, markdown
+from gpuplan.api.services.plans import PlanService
+from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import PlanAnswer
-
-if TYPE_CHECKING:
-    from gpuplan.api.imports.job_from_facts import Given
-    from gpuplan.api.services.plans import PlanService
 
 EXIT_TOO_DEAR = 1
 _PERCENT = re.compile(r"\s*(\d{1,6}(?:\.\d+)?)\s*%?\s*")
@@ -49,8 +52,6 @@ def check(
     settings: SettingsFile = None,
 ) -> None:
     """Compare the cost of jobs with that before a change: both planned on the same prices and day."""
-    from gpuplan.api.presentation.cost_check import compared, markdown
-
     paths = [*(source or []), *(files or [])]
     if not paths:
         raise UnusableInput.at("FILE", message="is missing; name job files or configurations, such as conf/*.yaml")
@@ -78,15 +79,9 @@ def _percent(text: str | None) -> float | None:
 
 
 def _sides(
-    path: Path, against: str, given: "Given", plans: "PlanService", now: datetime
+    path: Path, against: str, given: Given, plans: PlanService, now: datetime
 ) -> tuple[PlanAnswer | None, PlanAnswer]:
     """The answers before and after; None before for a new file. Raises `UnusableInput` with the file's name."""
-    from gpuplan.api.imports.job_from_facts import job_of
-    from gpuplan.api.imports.reading import read_at_revision, read_file
-    from gpuplan.api.imports.revision_files import RevisionFiles
-    from gpuplan.api.imports.source_files import root_of
-    from gpuplan.catalog.parsing.structured_text import read_document
-
     if not path.is_file():
         raise UnusableInput.at(str(path), message="is not there; name a file")
     try:

@@ -5,10 +5,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.cli.standard_output import answers, console
 from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gpuplan.api.presentation.sections import Section
     from gpuplan.api.services.composition import Services
 
 
@@ -81,3 +84,17 @@ def print_json(answer: object) -> None:
 
     unicode = (answers().encoding or "").lower().replace("-", "") == "utf8"
     answers().write(json.dumps(wire(answer), indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")
+
+
+def print_answer[Answer](
+    answer: Answer, render: "Callable[[Answer], Sequence[Section] | str]", *, as_json: bool, soft_wrap: bool = False
+) -> None:
+    """Print an answer as JSON, else as the sections or the line that `render` makes of it."""
+    if as_json:
+        print_json(answer)
+    elif isinstance(shown := render(answer), str):
+        console().print(shown)
+    else:
+        from gpuplan.api.cli.sections import print_sections
+
+        print_sections(shown, soft_wrap=soft_wrap)

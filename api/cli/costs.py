@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson
-from gpuplan.api.cli.standard_output import answers, console
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows, render_budget, render_costs, render_inclusion
+from gpuplan.api.presentation.csv_cells import write_csv
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 PlanId = Annotated[str, typer.Argument(metavar="PLAN_ID", help="The id of a saved plan.")]
@@ -50,19 +52,10 @@ def costs(
         answers().write(service.focus(month))
         return
     answer = service.of_month(month, by)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows, render_costs
-
     if as_csv:
-        from gpuplan.api.presentation.csv_cells import write_csv
-
         write_csv(answers(), CSV_COLUMNS, csv_rows(answer))
         return
-    from gpuplan.api.cli.sections import print_sections
-
-    print_sections(render_costs(answer))
+    print_answer(answer, render_costs, as_json=as_json)
 
 
 def _refuse_options(context: typer.Context, command: str) -> None:
@@ -83,22 +76,16 @@ def budget(
     """Set a team's budget for each month, or remove it."""
     document = {"team": team} if amount == NO_BUDGET else {"team": team, "usd": amount}
     answer = open_gpuplan().costs.set_budget(document)
-    from gpuplan.api.presentation.costs import render_budget
-
-    print_json(answer) if as_json else console().print(render_budget(answer))
+    print_answer(answer, render_budget, as_json=as_json)
 
 
 def adopt(plan_id: PlanId, *, as_json: AsJson = False) -> None:
     """Count a saved plan in the costs of its months."""
     answer = open_gpuplan().costs.adopt(plan_id)
-    from gpuplan.api.presentation.costs import render_inclusion
-
-    print_json(answer) if as_json else console().print(render_inclusion(answer))
+    print_answer(answer, render_inclusion, as_json=as_json)
 
 
 def drop(plan_id: PlanId, *, as_json: AsJson = False) -> None:
     """Count a plan in the costs no longer."""
     answer = open_gpuplan().costs.drop(plan_id)
-    from gpuplan.api.presentation.costs import render_inclusion
-
-    print_json(answer) if as_json else console().print(render_inclusion(answer))
+    print_answer(answer, render_inclusion, as_json=as_json)

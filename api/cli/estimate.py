@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, JobOrWords, SettingsFile, stated_job
+from gpuplan.api.presentation.estimate import render_comparison, render_estimate
+from gpuplan.api.schemas.estimate_request import parse_layout
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.model.mig_slices import find_card_or_slice
@@ -41,8 +43,6 @@ def estimate(
         "micro_batch": micro_batch,
     }
     if layout is not None:
-        from gpuplan.api.schemas.estimate_request import parse_layout
-
         given["layout"] = parse_layout(layout)
     stated = {name: value for name, value in given.items() if value is not None}
     document, service = stated_job(job), open_gpuplan(settings=settings).estimates
@@ -60,13 +60,11 @@ def estimate(
                 for label, answer in compared
             ]
         }
-    if as_json:
-        print_json(document_of_answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.estimate import render_comparison, render_estimate
-
-    print_sections(render_estimate(answer) if len(configurations) == 1 else render_comparison(compared))
+    print_answer(
+        document_of_answer,
+        lambda _: render_estimate(answer) if len(configurations) == 1 else render_comparison(compared),
+        as_json=as_json,
+    )
 
 
 def _compared(service: EstimateService, job: Document, on: Document) -> tuple[str, Estimate | str]:

@@ -9,6 +9,17 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.offers import Format
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.csv_cells import write_csv
+from gpuplan.api.presentation.price_history import render_history
+from gpuplan.api.presentation.snapshot_diff import render_diff
+from gpuplan.api.services.price_history import (
+    DIFF_COLUMNS,
+    HISTORY_COLUMNS,
+    HistoryFilter,
+    comparison,
+    csv_rows,
+    read_since,
+)
+from gpuplan.planner.model.wire import wire
 
 Provider = Annotated[str | None, typer.Option(help="aws, gcp or azure.")]
 
@@ -26,9 +37,6 @@ def history(
     output: Annotated[Format, typer.Option("--format", help="How to print the prices.")] = Format.table,
 ) -> None:
     """Show the prices of an instance type over time, including vanished offers."""
-    from gpuplan.api.services.price_history import HISTORY_COLUMNS, HistoryFilter, read_since
-    from gpuplan.planner.model.wire import wire
-
     wanted = HistoryFilter(
         instance_type=instance_type, provider=provider, region=region, zone=zone, kind=kind, since=read_since(since)
     )
@@ -39,8 +47,6 @@ def history(
         named = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
         print_json(named | {"prices": tuple(page.rows)})
     else:
-        from gpuplan.api.presentation.price_history import render_history
-
         _print_lines(render_history(page, unicode=_shows_unicode()))
 
 
@@ -58,8 +64,6 @@ def diff(
 
     Without arguments, compares the current snapshot with the one before.
     """
-    from gpuplan.api.services.price_history import DIFF_COLUMNS, comparison, csv_rows
-
     gpuplan = open_gpuplan()
     page = gpuplan.price_history.diff(*gpuplan.price_history.compared(before, after, field="FROM"), provider=provider)
     if output is Format.csv:
@@ -67,8 +71,6 @@ def diff(
     elif output is Format.json:
         print_json(comparison(page))
     else:
-        from gpuplan.api.presentation.snapshot_diff import render_diff
-
         _print_lines(render_diff(page, everything=everything))
 
 

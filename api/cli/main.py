@@ -1,56 +1,22 @@
 """Entry point of the command line: run a command, turn every failure into an exit code and one clear line.
 
 Exit codes: 0 success, 2 unusable input, 3 a provider or the store failed, 4 infeasible, 130 interrupted, 141 the
-reader closed the pipe; 1 is a crash, hence a bug. Commands import their libraries when they run, so that a plan
-does not load the service's libraries.
+reader closed the pipe; 1 is a crash, hence a bug. Only the module of the command that is asked for is imported, so that
+a plan does not load the libraries of others.
 """
 
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from gpuplan.api.cli import (
-    actuals,
-    afford,
-    api_keys,
-    audit,
-    calibrate,
-    capacity,
-    check,
-    costs,
-    database,
-    doctor,
-    estimate,
-    export,
-    history,
-    imported_jobs,
-    mcp,
-    methods,
-    offers,
-    owned_machines,
-    plan,
-    portfolio,
-    presets,
-    procurement,
-    profile,
-    quotas,
-    refresh,
-    replan,
-    serve,
-    slack,
-    spot_policy,
-    verify,
-    watch,
-    why,
-    worker,
-)
 from gpuplan.api.cli.standard_output import answers, reserved_for_answers, silence_libraries
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
@@ -64,6 +30,49 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 #: Set by the script of `--install-completion` when a shell requests completions.
 _COMPLETION = "_GPUPLAN_COMPLETE"
+#: Where each command is, in the order in which `--help` lists them.
+_COMMANDS = {
+    "plan": "plan.plan",
+    "methods": "methods.methods",
+    "afford": "afford.afford",
+    "check": "check.check",
+    "why": "why.why",
+    "replan": "replan.replan",
+    "portfolio": "portfolio.portfolio",
+    "buy": "procurement.buy",
+    "run-policy": "spot_policy.run_policy",
+    "simulate": "spot_policy.simulate",
+    "estimate": "estimate.estimate",
+    "offers": "offers.offers",
+    "accelerators": "offers.accelerators",
+    "capacity": "capacity.capacity",
+    "quotas": "quotas.quotas",
+    "presets": "presets.presets",
+    "history": "history.history",
+    "diff": "history.diff",
+    "refresh": "refresh.refresh",
+    "show": "plan.show",
+    "export": "export.export",
+    "verify": "verify.verify",
+    "actuals": "actuals.actuals",
+    "profile": "profile.profile",
+    "serve": "serve.serve",
+    "doctor": "doctor.doctor",
+    "mcp": "mcp.mcp",
+    "worker": "worker.worker",
+    "audit": "audit.audit",
+    "import": "imported_jobs.import_file",
+    "calibrate": "calibrate.calibrate",
+}
+#: What makes the groups of commands.
+_GROUPS = {
+    "local": "owned_machines.local_commands",
+    "costs": "costs.costs_commands",
+    "watch": "watch.watch_commands",
+    "slack": "slack.slack_commands",
+    "keys": "api_keys.keys_commands",
+    "db": "database.db_commands",
+}
 
 
 def _version(asked: bool) -> None:
@@ -72,57 +81,31 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-def application() -> typer.Typer:
-    """All commands, in the order in which `--help` lists them."""
+def application(only: str | None = None) -> typer.Typer:
+    """All commands, in the order in which `--help` lists them; or `only` one, so that no other's libraries are loaded."""
     app = typer.Typer(
         name="gpuplan",
         help="Find the provably cheapest way to run a training job on hardware you own or rent.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for command in (
-        plan.plan,
-        methods.methods,
-        afford.afford,
-        check.check,
-        why.why,
-        replan.replan,
-        portfolio.portfolio,
-        procurement.buy,
-        spot_policy.run_policy,
-        spot_policy.simulate,
-        estimate.estimate,
-        offers.offers,
-        offers.accelerators,
-        capacity.capacity,
-        quotas.quotas,
-        presets.presets,
-        history.history,
-        history.diff,
-        refresh.refresh,
-        plan.show,
-        export.export,
-        verify.verify,
-        actuals.actuals,
-        profile.profile,
-        serve.serve,
-        doctor.doctor,
-        mcp.mcp,
-        worker.worker,
-        audit.audit,
-    ):
-        app.command()(command)
     app.callback()(whole)
-    app.command("import")(imported_jobs.import_file)
-    app.command()(calibrate.calibrate)
-    app.add_typer(owned_machines.local_commands(), name="local")
-    app.add_typer(costs.costs_commands(), name="costs")
-    app.add_typer(watch.watch_commands(), name="watch")
-    app.add_typer(slack.slack_commands(), name="slack")
-    app.add_typer(api_keys.keys_commands(), name="keys")
-    app.add_typer(database.db_commands(), name="db")
-    app.command("version")(print_version)
+    for name, place in _COMMANDS.items():
+        if only in (None, name):
+            app.command(name)(_loaded(place))
+    for name, place in _GROUPS.items():
+        if only in (None, name):
+            app.add_typer(_loaded(place)(), name=name)
+    if only in (None, "version"):
+        app.command("version")(print_version)
     return app
+
+
+def _loaded(place: str) -> Callable[..., Any]:
+    """The function at a place such as `offers.accelerators`."""
+    module, name = place.split(".")
+    function: Callable[..., Any] = getattr(import_module(f"gpuplan.api.cli.{module}"), name)
+    return function
 
 
 def whole(
@@ -214,7 +197,8 @@ def _nowhere() -> TextIO:
 
 def _run(arguments: list[str]) -> int:
     """Parse and invoke. A command or `--help` ends with a code by raising `Exit`."""
-    group = get_command(application())
+    named = arguments[0] in {*_COMMANDS, *_GROUPS, "version"} and _COMPLETION not in os.environ
+    group = get_command(application(arguments[0] if named else None))
     if not isinstance(group, TyperGroup):
         raise TypeError("the application has several commands and so must be a group")
     silence_libraries(group)

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from gpuplan.api.cli import imported_jobs
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
+from gpuplan.api.cli.dpo_stage import two_stages
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, Source, job_document
+from gpuplan.api.presentation.methods import method_sections
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import usd
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -40,19 +42,15 @@ def methods(
     ways = {method: with_method(document, method) for method in METHODS}
     after: dict[str, PlanAnswer] = {}
     if dpo is not None:
-        from gpuplan.api.cli.dpo_stage import two_stages
-
         stages = {method: two_stages(job, dpo, now=now) for method, job in ways.items()}
         ways = {method: first for method, (first, _) in stages.items()}
         after = {method: plans.plan(second, now=now) for method, (_, second) in stages.items()}
     answers = {method: plans.plan(job, now=now) for method, job in ways.items()}
-    if as_json:
-        print_json({"methods": answers} | ({"dpo": after} if after else {}))
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.methods import method_sections
-
-    print_sections(method_sections(answers, after, over_usd=_budget(document) if after else None))
+    print_answer(
+        {"methods": answers} | ({"dpo": after} if after else {}),
+        lambda _: method_sections(answers, after, over_usd=_budget(document) if after else None),
+        as_json=as_json,
+    )
 
 
 def _budget(document: JsonObject) -> float | None:

@@ -10,6 +10,10 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.csv_cells import write_csv
+from gpuplan.api.presentation.offer_tables import render_accelerators, render_offers
+from gpuplan.api.services.offer_listing import CSV_COLUMNS, OfferFilter
+from gpuplan.catalog.model.accelerators import accelerators as all_accelerators
+from gpuplan.planner.model.wire import wire
 
 
 class Format(StrEnum):
@@ -35,9 +39,6 @@ def offers(
     inventory: InventoryFile = None,
 ) -> None:
     """List offers and their prices, filtered."""
-    from gpuplan.api.services.offer_listing import CSV_COLUMNS, OfferFilter
-    from gpuplan.planner.model.wire import wire
-
     wanted = OfferFilter(
         provider=provider,
         region=region,
@@ -53,19 +54,13 @@ def offers(
         json.dump({"snapshot_id": page.snapshot_id, "offers": wire(tuple(page.rows))}, answers(), allow_nan=False)
         answers().write("\n")
     else:
-        from gpuplan.api.presentation.offer_tables import render_offers
-
         answers().writelines(f"{line}\n" for line in render_offers(page))
 
 
 def accelerators(*, as_json: AsJson = False) -> None:
     """List every known accelerator with its memory and speed."""
-    from gpuplan.catalog.model.accelerators import accelerators as all_accelerators
-
     rows = tuple(all_accelerators().values())
     if as_json:
         print_json({"accelerators": rows})
         return
-    from gpuplan.api.presentation.offer_tables import render_accelerators
-
     answers().writelines(f"{line}\n" for line in render_accelerators(rows))

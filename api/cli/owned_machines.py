@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.owned_machines import listed_machines, render_detected, render_machines
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.providers.owned.machine_detection import Costs, inventory_text, rows
+from gpuplan.providers.owned.machine_detection import detect as look
 
 #: The limit of an inventory's `purchase_usd`.
 _TOP_USD = 20e6
@@ -44,9 +47,6 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Detect this machine's accelerators with NVML or AMD's tools."""
-    from gpuplan.providers.owned.machine_detection import Costs, inventory_text, rows
-    from gpuplan.providers.owned.machine_detection import detect as look
-
     if usd_per_hour is not None and (purchase_usd is not None or life_years is not None):
         raise UnusableInput.at("usd-per-hour", message="give a rate, or purchase-usd and life-years, not both")
     if write is not None and write.exists():
@@ -59,8 +59,6 @@ def detect(
     if as_json:
         print_json({"host": detected.host.id, "name": detected.host.name, "accelerators": rows(detected.groups)})
     else:
-        from gpuplan.api.presentation.owned_machines import render_detected
-
         answers().writelines(f"{line}\n" for line in render_detected(detected.host.name, detected.groups))
     if write is not None:
         _write(write, text)
@@ -84,11 +82,5 @@ def listing(*, inventory: InventoryFile = None, as_json: AsJson = False) -> None
     if not gpuplan.context.owned:
         message = "no inventory is configured: give --inventory FILE or set GPUPLAN_INVENTORY; gpuplan local detect --write FILE makes one"
         raise UnusableInput.at("inventory", message=message)
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.owned_machines import listed_machines, render_machines
-
     machines = listed_machines(gpuplan.context.owned)
-    if as_json:
-        print_json({"machines": machines})
-    else:
-        print_sections(render_machines(machines))
+    print_answer({"machines": machines}, lambda _: render_machines(machines), as_json=as_json)

@@ -3,15 +3,15 @@
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
-
-if TYPE_CHECKING:
-    from gpuplan.planner.portfolio.search_progress import Progress
+from gpuplan.api.presentation.portfolio import render_portfolio
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.portfolio.search_progress import Progress
 
 LONGEST_SEARCH_S = 86_400.0
 #: Shortest interval between two progress lines, in seconds.
@@ -39,8 +39,6 @@ def portfolio(
     settings: SettingsFile = None,
 ) -> None:
     """Find the cheapest way to run many jobs together, with a proven gap."""
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if not 0 < time_limit <= LONGEST_SEARCH_S:
         raise UnusableInput.at(
             "--time-limit",
@@ -56,13 +54,7 @@ def portfolio(
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    if as_json:
-        print_json(answer)
-    else:
-        from gpuplan.api.cli.sections import print_sections
-        from gpuplan.api.presentation.portfolio import render_portfolio
-
-        print_sections(render_portfolio(answer))
+    print_answer(answer, render_portfolio, as_json=as_json)
     if not answer.portfolio.jobs:
         raise typer.Exit(EXIT_INFEASIBLE)
 
@@ -73,7 +65,7 @@ def _progress() -> "Callable[[Progress], None] | None":
         return None
     printed_at = -SECONDS_BETWEEN_LINES
 
-    def report(progress: "Progress") -> None:
+    def report(progress: Progress) -> None:
         nonlocal printed_at
         if progress.elapsed_s - printed_at < SECONDS_BETWEEN_LINES:
             return

@@ -7,6 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.offer_tables import render_presets
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
@@ -31,6 +32,4 @@ def presets(
     if as_json:
         print_json({"presets": rows})
         return
-    from gpuplan.api.presentation.offer_tables import render_presets
-
     answers().writelines(f"{line}\n" for line in render_presets(rows))

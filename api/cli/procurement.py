@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, SettingsFile
+from gpuplan.api.presentation.procurement import render_decision
 
 ForecastFile = Annotated[
     str, typer.Argument(metavar="JOBS.yaml", help="The forecast (YAML or JSON), or - for standard input.")
@@ -24,12 +25,7 @@ def buy(
     """Decide what to buy, commit to and rent for a forecast of jobs."""
     document = read_job(jobs)
     answer = open_gpuplan(settings=settings).procurement.decide(document, snapshot=snapshot)
-    if as_json:
-        print_json(answer)
-    else:
-        from gpuplan.api.cli.sections import print_sections
-        from gpuplan.api.presentation.procurement import render_decision
-
-        print_sections(render_decision(answer.decision if answer.outcome == "decided" else answer.infeasible))
+    decided = answer.decision if answer.outcome == "decided" else answer.infeasible
+    print_answer(answer, lambda _: render_decision(decided), as_json=as_json)
     if answer.outcome != "decided":
         raise typer.Exit(EXIT_INFEASIBLE)

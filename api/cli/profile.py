@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import print_json
+from gpuplan.api.cli.command_io import print_answer
 from gpuplan.api.cli.plan import AsJson
+from gpuplan.api.presentation.profile import render_profile
+from gpuplan.api.profiling.counter_process import interpreter
+from gpuplan.api.profiling.profiled_job_file import job_from_counts, write_job
+from gpuplan.api.profiling.tensor_shapes import read_shape
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 _NAME_LEFT_OUT = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -53,9 +58,6 @@ def profile(
     FACTORY takes no arguments. It returns the module; or (module, loss); or (generator, discriminator), with one
     optimizer each; or (module, module, ..., step), where step(*modules, *inputs, *targets) returns the losses.
     """
-    from gpuplan.api.profiling.counter_process import interpreter
-    from gpuplan.api.profiling.profiled_job_file import job_from_counts, write_job
-
     name = name or _NAME_LEFT_OUT.sub("-", target.rpartition(":")[2])[:80] or "profiled"
     path = _writable(output or Path(f"{name}.yaml"), force=force)
     request = _request(target, inputs, targets or [], batch_axis)
@@ -70,13 +72,11 @@ def profile(
         | {key: value for key, value in stated.items() if value},
     )
     write_job(path, document, _command_line(target, inputs, targets or []))
-    if as_json:
-        print_json({"job": document, "path": str(path), "states_gib": states_gib, "notes": assumptions})
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.profile import render_profile
-
-    print_sections(render_profile(document, path=str(path), assumptions=assumptions, states_gib=states_gib))
+    print_answer(
+        {"job": document, "path": str(path), "states_gib": states_gib, "notes": assumptions},
+        lambda _: render_profile(document, path=str(path), assumptions=assumptions, states_gib=states_gib),
+        as_json=as_json,
+    )
 
 
 def _writable(path: Path, *, force: bool) -> Path:
@@ -100,9 +100,6 @@ def _command_line(target: str, inputs: list[str], targets: list[str]) -> str:
 
 def _request(target: str, inputs: list[str], targets: list[str], axis: int) -> JsonObject:
     """The request to the counter. The batch is the size of the first input at `axis`."""
-    from gpuplan.api.profiling.tensor_shapes import read_shape
-    from gpuplan.catalog.parsing.quantities import shown
-
     place, _, name = target.rpartition(":")
     if not place or not name:
         message = f"{shown(target)} is not MODULE:FACTORY, such as train:make_model or train.py:make_model"

@@ -7,6 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.quotas import quota_lines
 
 
 def quotas(
@@ -24,6 +25,4 @@ def quotas(
     if as_json:
         print_json(answer)
         return
-    from gpuplan.api.presentation.quotas import quota_lines
-
     answers().write(quota_lines(answer))

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, stated_job
+from gpuplan.api.presentation.replan import render_replan
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -68,13 +69,7 @@ def replan(
     if job:
         question["job"] = stated_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
-    if as_json:
-        print_json(answer)
-    else:
-        from gpuplan.api.cli.sections import print_sections
-        from gpuplan.api.presentation.replan import render_replan
-
-        print_sections(render_replan(answer))
+    print_answer(answer, render_replan, as_json=as_json)
     if answer.outcome != "replanned":
         raise typer.Exit(EXIT_INFEASIBLE)
 

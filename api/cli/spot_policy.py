@@ -2,19 +2,27 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer, read_job
 from gpuplan.api.cli.plan import AsJson
+from gpuplan.api.presentation.ladder_replay import render_ladder_replay
+from gpuplan.api.presentation.spot_policy import render_run_policy, render_simulation
+from gpuplan.api.schemas.spot_policy_requests import SituationDocument
+from gpuplan.api.schemas.spot_run import SpotRunDocument, spot_request
+from gpuplan.api.services import spot_policy_solving
+from gpuplan.api.services.ladder_replay import LadderReplays, replay_ladder
+from gpuplan.api.services.spot_policies import run_of_saved_plan
+from gpuplan.api.services.spot_policy_file import StoredPolicy, is_policy, read_policy, write_policy
+from gpuplan.api.services.spot_policy_solving import Replays, about, decision, fitting_of, solved, traces_of
+from gpuplan.api.services.spot_run_of_plan import finish_of_plan
+from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from gpuplan.api.schemas.spot_policy_requests import SituationDocument
-    from gpuplan.api.schemas.spot_run import SpotRunDocument
-    from gpuplan.api.services.spot_policy_file import StoredPolicy
-    from gpuplan.planner.model.spot_policy import RunPolicy
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.spot_policy import RunPolicy
 
 PlanId = Annotated[str | None, typer.Option("--plan", metavar="ID", help="A saved plan on interruptible machines.")]
 FitFiles = Annotated[
@@ -55,19 +63,13 @@ def run_policy(
     as_json: AsJson = False,
 ) -> None:
     """Decide the next step of a spot run: stay, checkpoint, move, wait, or go on-demand."""
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if (time is None) != (work_left is None):
         missing = "time" if time is None else "work-left"
         raise UnusableInput.at(missing, message="is missing; a decision needs --time and --work-left")
     run = None if policy is not None and plan is None and _is_saved(policy) else _run(policy, plan)
     solved = _saved_policy(str(policy), fit) if run is None else _solve_policy(run, fit)
     if save is not None:
-        from gpuplan.api.services.spot_policy_file import write_policy
-
         write_policy(save, solved)
-    from gpuplan.api.services.spot_policy_solving import about, decision
-
     answer: RunPolicy
     if time is not None:
         named = {"time": time, "work_left": work_left, "saved_work_left": saved_work_left, "at": at, "data_at": data_at}
@@ -75,18 +77,10 @@ def run_policy(
             solved, _situation(named | {"starts_in": starts_in, "checkpoint_age": checkpoint_age}, up=up, since=since)
         )
     elif plan is not None and run is not None:
-        from gpuplan.api.services.spot_run_of_plan import finish_of_plan
-
         answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), run))
     else:
         answer = about(solved)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.spot_policy import render_run_policy
-
-    print_sections(render_run_policy(answer))
+    print_answer(answer, render_run_policy, as_json=as_json)
 
 
 def simulate(
@@ -118,23 +112,13 @@ def simulate(
     if ladder:
         _simulate_ladder(run, plan, traces, fit, starts=starts, refused=refused or 0.0, as_json=as_json)
         return
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if refused is not None:
         raise UnusableInput.at("refused", message="applies to a capacity ladder; add --ladder, or leave it out")
-    from gpuplan.api.services.spot_policy_solving import Replays, simulate, traces_of
-
     asked = Replays(
         judged=traces_of(traces, field="traces"), fitted=traces_of(fit or [], field="fit"), starts=starts, seed=seed
     )
-    answer = simulate(_run(run, plan), asked)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.spot_policy import render_simulation
-
-    print_sections(render_simulation(answer))
+    answer = spot_policy_solving.simulate(_run(run, plan), asked)
+    print_answer(answer, render_simulation, as_json=as_json)
 
 
 def _simulate_ladder(
@@ -148,12 +132,6 @@ def _simulate_ladder(
     as_json: bool,
 ) -> None:
     """Replay the ladder of a saved plan, or of the plan of a job."""
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.ladder_replay import render_ladder_replay
-    from gpuplan.api.services.ladder_replay import LadderReplays, replay_ladder
-    from gpuplan.api.services.spot_policy_solving import traces_of
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if (job is None) == (plan is None):
         raise UnusableInput.at("job", message="give either a job file or --plan ID")
     if fit:
@@ -162,57 +140,37 @@ def _simulate_ladder(
     gpuplan = open_gpuplan()
     answer = gpuplan.plans.saved(plan) if plan is not None else gpuplan.plans.plan(read_job(str(job)), save=False)
     replayed = replay_ladder(answer, gpuplan.context.columns(answer.body.snapshot_id), asked)
-    if as_json:
-        print_json(replayed)
-    else:
-        print_sections(render_ladder_replay(replayed))
+    print_answer(replayed, render_ladder_replay, as_json=as_json)
 
 
-def _run(run: str | None, plan: str | None) -> "SpotRunDocument":
+def _run(run: str | None, plan: str | None) -> SpotRunDocument:
     """The run, from a file or a saved plan."""
-    from gpuplan.api.schemas.spot_run import SpotRunDocument
-    from gpuplan.catalog.parsing.document_fields import read_as
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if (run is None) == (plan is None):
         raise UnusableInput.at("run", message="give either a run file or --plan ID")
     if plan is not None:
-        from gpuplan.api.services.spot_policies import run_of_saved_plan
-
         return run_of_saved_plan(open_gpuplan().context, plan)
     return read_as(SpotRunDocument, read_job(str(run)))
 
 
 def _is_saved(policy: str) -> bool:
-    from gpuplan.api.services.spot_policy_file import is_policy
-
     return is_policy(Path(policy))
 
 
-def _saved_policy(policy: str, fit: list[str] | None) -> "StoredPolicy":
+def _saved_policy(policy: str, fit: list[str] | None) -> StoredPolicy:
     """The policy saved in a file."""
-    from gpuplan.api.services.spot_policy_file import read_policy
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if fit:
         message = "a saved policy is already solved; give the run file to learn from traces"
         raise UnusableInput.at("fit", message=message)
     return read_policy(Path(policy))
 
 
-def _solve_policy(run: "SpotRunDocument", fit: list[str] | None) -> "StoredPolicy":
+def _solve_policy(run: SpotRunDocument, fit: list[str] | None) -> StoredPolicy:
     """The policy of a run, solved now."""
-    from gpuplan.api.schemas.spot_run import spot_request
-    from gpuplan.api.services.spot_policy_solving import fitting_of, solved, traces_of
-
     return solved(spot_request(run, fitting=fitting_of(run, traces_of(fit or [], field="fit"))))
 
 
-def _situation(named: dict[str, str | None], *, up: str, since: str) -> "SituationDocument":
+def _situation(named: dict[str, str | None], *, up: str, since: str) -> SituationDocument:
     """One run as the options describe it."""
-    from gpuplan.api.schemas.spot_policy_requests import SituationDocument
-    from gpuplan.catalog.parsing.document_fields import read_as
-
     stated: JsonObject = {name: text for name, text in named.items() if text is not None}
     places = [name.strip() for name in up.split(",") if name.strip()]
     return read_as(SituationDocument, stated | {"up": places, "since": _ages(since)})
@@ -220,9 +178,6 @@ def _situation(named: dict[str, str | None], *, up: str, since: str) -> "Situati
 
 def _ages(text: str) -> dict[str, str]:
     """`a=3h,b=20min` by place."""
-    from gpuplan.catalog.parsing.quantities import shown
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     ages = {}
     for part in filter(None, (word.strip() for word in text.split(","))):
         name, equals, age = part.rpartition("=")

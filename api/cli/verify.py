@@ -2,17 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import print_json
+from gpuplan.api.cli.command_io import print_answer
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
+from gpuplan.api.presentation.verification import render_verification
 from gpuplan.api.schemas.plan_ids import SAVED
+from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, Environment, read_file
+from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.parsing.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from gpuplan.api.services.composition import Services
+from gpuplan.catalog.parsing.structured_text import MAX_BYTES, read_document
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 EXIT_NOT_VERIFIED = EXIT_INFEASIBLE
 
@@ -40,23 +42,13 @@ def verify(
         gpuplan.plans.saved_document(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
     )
     answer = gpuplan.verification.verify(document)
-    if as_json:
-        print_json(answer)
-    else:
-        from gpuplan.api.cli.sections import print_sections
-        from gpuplan.api.presentation.verification import render_verification
-
-        print_sections(render_verification(answer))
+    print_answer(answer, render_verification, as_json=as_json)
     if answer.outcome != "verified":
         raise typer.Exit(EXIT_NOT_VERIFIED)
 
 
 def read_plan(path: str) -> JsonObject:
     """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
-    from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
-    from gpuplan.catalog.parsing.structured_text import MAX_BYTES, read_document
-    from gpuplan.catalog.runtime.errors import UnusableInput
-
     if path == "-":
         if sys.stdin is None:
             raise UnusableInput.at("plan", message="standard input is closed; name a file, or pipe a plan in")
@@ -69,11 +61,8 @@ def read_plan(path: str) -> JsonObject:
     return read_document(text, name=name)
 
 
-def _open_gpuplan(database: str | None, inventory: Path | None) -> "Services":
+def _open_gpuplan(database: str | None, inventory: Path | None) -> Services:
     """gpuplan configured by the environment; command-line options take precedence."""
-    from gpuplan.api.schemas.settings_file import Environment
-    from gpuplan.api.services.composition import open_services
-
     given: dict[str, object] = {"database_url": database, "inventory": inventory}
     return open_services(
         Environment().model_copy(update={name: path for name, path in given.items() if path is not None})

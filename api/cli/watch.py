@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
-from gpuplan.api.cli.standard_output import console
+from gpuplan.api.presentation.watches import render_added, render_check, render_watch, render_watches, undelivered
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure
 
@@ -50,13 +50,7 @@ def add(
     document = {"job": stated_job(job), "channels": channel}
     document |= {key: value for key, value in given.items() if value is not None}
     answer = open_gpuplan(inventory=inventory, settings=settings).watches.add(document)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.watches import render_added
-
-    print_sections(render_added(answer))
+    print_answer(answer, render_added, as_json=as_json)
 
 
 def capacity(
@@ -84,46 +78,25 @@ def capacity(
     given = {"region": region, "least_chance": at_least, "under_usd_per_node_hour": under, "name": name}
     document |= {key: value for key, value in given.items() if value}
     answer = open_gpuplan(settings=settings).watches.add(document)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.watches import render_added
-
-    print_sections(render_added(answer))
+    print_answer(answer, render_added, as_json=as_json)
 
 
 def listing(*, as_json: AsJson = False) -> None:
     """List the watched jobs and machines with their last notification."""
     answer = open_gpuplan().watches.listed()
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.watches import render_watches
-
-    print_sections(render_watches(answer))
+    print_answer(answer, render_watches, as_json=as_json)
 
 
 def show(watch_id: WatchId, *, as_json: AsJson = False) -> None:
     """Show one watched job and its notifications."""
     answer = open_gpuplan().watches.one(watch_id)
-    if as_json:
-        print_json(answer)
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.watches import render_watch
-
-    print_sections(render_watch(answer))
+    print_answer(answer, render_watch, as_json=as_json)
 
 
 def remove(watch_id: WatchId, *, as_json: AsJson = False) -> None:
     """Stop watching a job; unsent notifications are dropped."""
     answer = open_gpuplan().watches.forget(watch_id)
-    if as_json:
-        print_json(answer)
-        return
-    console().print(f"{watch_id} is no longer watched")
+    print_answer(answer, lambda _: f"{watch_id} is no longer watched", as_json=as_json)
 
 
 def check(
@@ -139,16 +112,11 @@ def check(
 
     Every refresh does this too.
     """
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.watches import render_check, undelivered
     from gpuplan.providers.proxy_settings import check_proxies
 
     check_proxies()
     answer = open_gpuplan(inventory=inventory, settings=settings).watches.check(capacity_only=capacity_only)
-    if as_json:
-        print_json(answer)
-    else:
-        print_sections(render_check(answer))
+    print_answer(answer, render_check, as_json=as_json)
     failed = undelivered(answer)
     if failed:
         raise ProviderFailure("; ".join(failed))
@@ -165,7 +133,4 @@ def try_channel(
 
     check_proxies()
     answer = open_gpuplan(settings=settings).watches.try_channel(channel)
-    if as_json:
-        print_json(answer)
-        return
-    console().print(f"{answer.channel} ({answer.kind}) accepted a test message")
+    print_answer(answer, lambda _: f"{answer.channel} ({answer.kind}) accepted a test message", as_json=as_json)

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
+from gpuplan.api.presentation.explanation import render_why
 from gpuplan.catalog.parsing.json_object import JsonObject
 
 
@@ -30,12 +31,6 @@ def why(
     named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
     question: JsonObject = {"job": stated_job(job), **named}
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
-    if as_json:
-        print_json(answer)
-    else:
-        from gpuplan.api.cli.sections import print_sections
-        from gpuplan.api.presentation.explanation import render_why
-
-        print_sections(render_why(answer))
+    print_answer(answer, render_why, as_json=as_json)
     if answer.outcome != "explained":
         raise typer.Exit(EXIT_INFEASIBLE)
