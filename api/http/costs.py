@@ -2,17 +2,15 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from gpuplan.api.http.openapi_bodies import document_responses, takes
+from gpuplan.api.http.openapi_bodies import document_responses
 from gpuplan.api.http.path_ids import PlanId
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers
-from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.response_caching import json_answer, to_csv
 from gpuplan.api.presentation.costs import CSV_COLUMNS, csv_rows
-from gpuplan.api.schemas.costs import BudgetDocument
 
 router = APIRouter()
 
@@ -59,19 +57,6 @@ def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpupla
         body, name = to_csv(CSV_COLUMNS, csv_rows(answer)), "costs.csv"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
     return Response(body, media_type="text/csv", headers=headers)
-
-
-@router.put(
-    "/v1/costs/budgets",
-    summary="Set a team's budget for each month",
-    operation_id="set_budget",
-    responses=document_responses("TeamBudget"),
-    openapi_extra=takes(BudgetDocument),
-)
-async def set_budget(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
-    """In place of the earlier one; without `usd` it is removed."""
-    _, document = await read_body(request)
-    return json_answer(await workers.run(gpuplan.costs.set_budget, document))
 
 
 @router.put(

@@ -6,6 +6,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from gpuplan.api.exports.export_formats import FORMATS, one_export
+from gpuplan.api.exports.launch_command import read_wishes
 from gpuplan.api.http.path_ids import PlanId
 from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.problem_details import Refused
@@ -13,24 +15,6 @@ from gpuplan.catalog.runtime.errors import Fault
 
 router = APIRouter()
 
-#: As in `gpuplan.api.exports.export_formats`, which is not loaded before the first export.
-FORMATS = (
-    "skypilot",
-    "dstack",
-    "terraform",
-    "kubernetes",
-    "jobset",
-    "slurm",
-    "aws-cli",
-    "gcloud",
-    "az",
-    "lambda",
-    "nebius",
-    "runpod",
-    "docker",
-    "focus",
-    "json",
-)
 _TEXT = {"schema": {"type": "string"}}
 _FILES = {"application/yaml": _TEXT, "text/x-shellscript": _TEXT, "text/csv": _TEXT, "application/json": {"schema": {}}}
 
@@ -67,9 +51,6 @@ def export(
     gpuplan: OurGpuplan,
 ) -> Response:
     """One file for one phase; for `focus` and `json`, one file for the whole plan."""
-    from gpuplan.api.exports.export_formats import one_export
-    from gpuplan.api.exports.launch_command import read_wishes
-
     if to not in FORMATS:
         fault = Fault(("format",), f"is not a known format; accepted: {', '.join(FORMATS)}")
         raise Refused(404, str(fault), faults=(fault,), within="path")

@@ -9,26 +9,22 @@ from fastapi import Depends, FastAPI, Request
 
 from gpuplan.api.http import (
     actuals,
-    afford,
     api_keys,
-    capacity,
     catalogue,
     costs,
     docs_page,
-    explanations,
     exports,
     health,
-    imports,
     openapi,
     plans,
     portfolios,
     prices,
     problem_details,
     procurement,
+    questions,
     refreshes,
     runs,
     shares,
-    spot_policy,
     watches,
 )
 from gpuplan.api.http.authentication import OPEN_TO_ALL, Access, guard
@@ -57,14 +53,10 @@ DESCRIPTION = "The provably cheapest way to run a training job on hardware you o
 #: Routes are matched in this order.
 _ROUTERS = (
     plans.router,
-    imports.router,
-    afford.router,
-    capacity.router,
+    questions.router,
     exports.router,
-    explanations.router,
     portfolios.router,
     procurement.router,
-    spot_policy.router,
     runs.router,
     actuals.router,
     costs.router,

@@ -13,7 +13,6 @@ from gpuplan.api.http.path_ids import PlanId
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.thread_workers import Workers
-from gpuplan.api.schemas.estimate_request import EstimateDocument
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.services.composition import Services
 
@@ -112,17 +111,3 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
 def saved_plan(request: Request, plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included; its ETag stays as it does."""
     return json_with_etag(request, gpuplan.plans.saved_document(plan_id))
-
-
-@router.post(
-    "/v1/estimates",
-    summary="Estimate time and memory of one configuration",
-    operation_id="estimate",
-    responses=document_responses("Estimate"),
-    openapi_extra=takes(EstimateDocument),
-)
-async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
-    """Uses no prices. Values missing in `on` are chosen or assumed, and the answer lists them."""
-    _, document = await read_body(request)
-    answer = await workers.run(gpuplan.estimates.estimate, document)
-    return json_answer(answer)

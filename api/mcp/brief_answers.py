@@ -3,72 +3,44 @@
 `left_out` names what was removed; nothing is renamed, rounded or added.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
-Document = dict[str, Any]
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-_PLAN = ("job", "settings", "commitments", "assumptions", "frontier")
-_PHASE = (
-    "price_source",
-    "price_observed_approximately",
-    "log_sigma",
-    "capacity_gib_per_accelerator",
-    "mfu",
-    "starts_at",
-)
-_INFEASIBLE = ("job", "settings", "assumptions")
-_WHY = ("job", "frontier", "steps", "assumptions")
-_REPLAN = ("job", "settings", "assumptions", "frontier")
-_ALTERNATIVES = 3
-
-
-def brief_plan(answer: Document) -> Document:
-    """An answer of `plan` with phases, cost, proof, warnings and the first alternatives."""
-    left: list[str] = []
-    short = dict(answer)
-    if "plan" in answer:
-        plan = _without(answer["plan"], _PLAN, "plan", left)
-        plan["phases"] = [_without(phase, _PHASE, "plan.phases", left) for phase in plan["phases"]]
-        plan["alternatives"] = _first(plan["alternatives"], "plan.alternatives", left)
-        plan["certificate"] = _without(plan["certificate"], ("rejected", "columns"), "plan.certificate", left)
-        if "live_capacity" in plan:
-            plan["live_capacity"] = _without(plan["live_capacity"], ("answers",), "plan.live_capacity", left)
-        short["plan"] = plan
-    if "infeasible" in answer:
-        short["infeasible"] = _without(answer["infeasible"], _INFEASIBLE, "infeasible", left)
-    return _named(short, left)
+#: The keys that a short answer lacks, by the part that has them.
+_LEFT_OUT: Mapping[str, tuple[str, ...]] = {
+    "plan": ("job", "settings", "commitments", "assumptions", "frontier"),
+    "plan.phases": (
+        *("price_source", "price_observed_approximately", "log_sigma", "capacity_gib_per_accelerator", "mfu"),
+        "starts_at",
+    ),
+    "plan.certificate": ("rejected", "columns"),
+    "plan.live_capacity": ("answers",),
+    "infeasible": ("job", "settings", "assumptions"),
+    "why": ("job", "frontier", "steps", "assumptions"),
+    "replan": ("job", "settings", "assumptions", "frontier"),
+}
+#: The lists of which a short answer has the first rows alone.
+_FIRST_ROWS = {"plan.alternatives": 3}
 
 
-def brief_why(answer: Document) -> Document:
-    """An answer of `why` with its summary, the subject of the question, and the binding requirements."""
-    left: list[str] = []
-    short = dict(answer)
-    if "why" in answer:
-        short["why"] = _without(answer["why"], _WHY, "why", left)
-    return _named(short, left)
+def brief(answer: JsonObject) -> JsonObject:
+    """An answer of `plan`, `why` or `replan` with its outcome, decisions, figures, proof and warnings."""
+    left: set[str] = set()
+    short: JsonObject = _short(answer, "", left)
+    return short | {"left_out": sorted(left)} if left else short
 
 
-def brief_replan(answer: Document) -> Document:
-    """An answer of `replan` with its advice."""
-    left: list[str] = []
-    short = dict(answer)
-    if "replan" in answer:
-        short["replan"] = _without(answer["replan"], _REPLAN, "replan", left)
-    return _named(short, left)
-
-
-def _without(document: Document, keys: Iterable[str], where: str, left: list[str]) -> Document:
-    gone = [key for key in keys if document.get(key)]
-    left += [f"{where}.{key}" for key in gone]
-    return {key: value for key, value in document.items() if key not in gone}
-
-
-def _first(rows: list[Any], where: str, left: list[str]) -> list[Any]:
-    if len(rows) > _ALTERNATIVES:
-        left.append(f"{where} after the first {_ALTERNATIVES} of {len(rows)}")
-    return rows[:_ALTERNATIVES]
-
-
-def _named(short: Document, left: list[str]) -> Document:
-    return short | {"left_out": sorted(set(left))} if left else short
+def _short(part: Any, where: str, left: set[str]) -> Any:
+    if isinstance(part, list):
+        most = _FIRST_ROWS.get(where, len(part))
+        if len(part) > most:
+            left.add(f"{where} after the first {most} of {len(part)}")
+        return [_short(row, where, left) for row in part[:most]]
+    if not isinstance(part, dict):
+        return part
+    gone = [key for key in _LEFT_OUT.get(where, ()) if part.get(key)]
+    left |= {f"{where}.{key}" for key in gone}
+    within = f"{where}." if where else ""
+    return {key: _short(value, f"{within}{key}", left) for key, value in part.items() if key not in gone}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from gpuplan.api.mcp.brief_answers import brief_plan, brief_replan, brief_why
+from gpuplan.api.mcp.brief_answers import brief
 from gpuplan.api.mcp.tool_schemas import Detail, Document, Job, JobAgain, Running, Snapshot
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.services.composition import Services
@@ -95,7 +95,7 @@ class Tools:
             answer: Document = wire(
                 self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
             )
-        return answer if detail == "full" else brief_plan(answer)
+        return answer if detail == "full" else brief(answer)
 
     def _job_of(self, files: dict[str, str]) -> Document:
         """The job of a configuration that states all that a job needs; raises `ToolError` for another."""
@@ -205,7 +205,7 @@ class Tools:
         named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
         with _as_tool_errors():
             answer: Document = wire(self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot))
-        return answer if detail == "full" else brief_why(answer)
+        return answer if detail == "full" else brief(answer)
 
     def replan(
         self,
@@ -222,7 +222,7 @@ class Tools:
         asked |= {name: value for name, value in (("job", job), ("plan", plan), ("since", since)) if value is not None}
         with _as_tool_errors():
             answer: Document = wire(self._gpuplan.replanning.replan(asked, snapshot=snapshot))
-        return answer if detail == "full" else brief_replan(answer)
+        return answer if detail == "full" else brief(answer)
 
     def offers(
         self,

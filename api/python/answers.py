@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from gpuplan.api.presentation.charts.drawing import Figure
+from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.python.cards import card
 from gpuplan.api.python.texts import short_text, whole_text
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -11,8 +13,44 @@ from gpuplan.planner.model.plan import InfeasibleAnswer, PlanAnswer, PlannedAnsw
 from gpuplan.planner.model.wire import wire
 
 
+class _Answer:
+    """The texts of an answer of `plan`, and its JSON."""
+
+    __slots__ = ()
+    _answer: Any
+
+    def to_dict(self) -> JsonObject:
+        """The whole answer as `gpuplan plan --json` prints it."""
+        document: JsonObject = wire(self._answer)
+        return document
+
+    def details(self) -> str:
+        """The whole answer as text: proof or conflicts, every alternative or way out, assumptions and warnings."""
+        from gpuplan.api.presentation.plan import render_answer
+
+        return whole_text(render_answer(self._answer))
+
+    def __repr__(self) -> str:
+        return short_text(self._sections(), rest=self._footer())
+
+    def _repr_html_(self) -> str:
+        """The card that Jupyter shows."""
+        return card(self._sections(), figure=self._figure(), footer=self._footer())
+
+    def _sections(self) -> Sections:
+        from gpuplan.api.presentation.short import short_answer
+
+        return short_answer(self._answer)
+
+    def _figure(self) -> Figure | None:
+        return None
+
+    def _footer(self) -> str:
+        return f"{self._answer.body.id}; all of it: .details() or .to_dict()"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(model.Plan):
+class Plan(_Answer, model.Plan):
     """The cheapest way to run a job, proven over one snapshot of prices.
 
     A notebook shows it as a card with the chart of cost against time; `print` shows the short text of `gpuplan plan`.
@@ -21,59 +59,18 @@ class Plan(model.Plan):
     outcome: Literal["planned"] = "planned"
     _answer: PlannedAnswer = field(compare=False)
 
-    def to_dict(self) -> JsonObject:
-        """The whole answer as `gpuplan plan --json` prints it."""
-        document: JsonObject = wire(self._answer)
-        return document
-
-    def details(self) -> str:
-        """The whole answer as text: proof, layouts, every alternative, assumptions and warnings."""
-        from gpuplan.api.presentation.plan import render_answer
-
-        return whole_text(render_answer(self._answer))
-
-    def __repr__(self) -> str:
-        return _short(self._answer)
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        """The card that Jupyter shows."""
+    def _figure(self) -> Figure | None:
         from gpuplan.api.presentation.plan_charts import frontier_figure
-        from gpuplan.api.presentation.short import short_answer
 
-        sections = short_answer(self._answer)
-        return card(sections, figure=frontier_figure(self._answer.plan, None), footer=_footer(self.id))
+        return frontier_figure(self._answer.plan, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Infeasible(model.Infeasible):
+class Infeasible(_Answer, model.Infeasible):
     """Why no configuration will do, and the cheapest ways out. An answer, not an error."""
 
     outcome: Literal["infeasible"] = "infeasible"
     _answer: InfeasibleAnswer = field(compare=False)
-
-    def to_dict(self) -> JsonObject:
-        """The whole answer as `gpuplan plan --json` prints it."""
-        document: JsonObject = wire(self._answer)
-        return document
-
-    def details(self) -> str:
-        """The whole answer as text: every conflict, every way out, and what was rejected why."""
-        from gpuplan.api.presentation.plan import render_answer
-
-        return whole_text(render_answer(self._answer))
-
-    def __repr__(self) -> str:
-        return _short(self._answer)
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        """The card that Jupyter shows."""
-        from gpuplan.api.presentation.short import short_answer
-
-        return card(short_answer(self._answer), footer=_footer(self.id))
 
 
 def plan_answer(answer: PlanAnswer) -> Plan | Infeasible:
@@ -85,13 +82,3 @@ def plan_answer(answer: PlanAnswer) -> Plan | Infeasible:
 
 def _values(part: model.Plan | model.Infeasible) -> dict[str, Any]:
     return {field.name: getattr(part, field.name) for field in fields(part)}
-
-
-def _short(answer: PlanAnswer) -> str:
-    from gpuplan.api.presentation.short import short_answer
-
-    return short_text(short_answer(answer), rest=_footer(answer.body.id))
-
-
-def _footer(answer_id: str) -> str:
-    return f"{answer_id}; all of it: .details() or .to_dict()"

@@ -14,9 +14,11 @@ from gpuplan.api.presentation.sections import (
     Headline,
     Notes,
     Section,
+    Sections,
     Sentence,
     Table,
 )
+from gpuplan.api.python.texts import whole_text
 
 _EMPTY = Markup("")
 #: Width of the longest bar of a chart, in pixels.
@@ -33,6 +35,22 @@ def card(sections: Sequence[Section], *, figure: Figure | None = None, footer: s
     body = _EMPTY.join(drawn)
     kind = "gpuplan-card wide-card" if is_wide else "gpuplan-card"
     return str(Markup('<style>{}</style><div class="{}">{}</div>').format(_style(), kind, body))
+
+
+class AnswerInSections:
+    """An answer that a notebook shows as a card of its sections, and `print` as their text."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return whole_text(self._sections())
+
+    def _repr_html_(self) -> str:
+        """The card that Jupyter shows."""
+        return card(self._sections())
+
+    def _sections(self) -> Sections:
+        raise NotImplementedError
 
 
 @cache

@@ -3,15 +3,14 @@
 from dataclasses import dataclass, fields
 
 from gpuplan.api.presentation.sections import Sections
-from gpuplan.api.python.cards import card
-from gpuplan.api.python.texts import whole_text
+from gpuplan.api.python.cards import AnswerInSections
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model import estimate as model
 from gpuplan.planner.model.wire import wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Estimate(model.Estimate):
+class Estimate(AnswerInSections, model.Estimate):
     """Time and memory of a job on one configuration.
 
     Where the job does not fit in memory, times are those of the layout that needs least, as if it fitted. `hours` is
@@ -23,15 +22,6 @@ class Estimate(model.Estimate):
         """The whole answer as `gpuplan estimate --json` prints it."""
         document: JsonObject = wire(self)
         return document
-
-    def __repr__(self) -> str:
-        return whole_text(self._sections())
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        """The card that Jupyter shows."""
-        return card(self._sections())
 
     def _sections(self) -> Sections:
         from gpuplan.api.presentation.estimate import render_estimate

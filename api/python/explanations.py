@@ -1,14 +1,13 @@
 """The answer of `gpuplan.why`."""
 
 from gpuplan.api.presentation.sections import Sections
-from gpuplan.api.python.cards import card
-from gpuplan.api.python.texts import whole_text
+from gpuplan.api.python.cards import AnswerInSections
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.explanation import WhyAnswer
 from gpuplan.planner.model.wire import wire
 
 
-class Explanation:
+class Explanation(AnswerInSections):
     """Why the plan of a job is what it is, or why there is none. A notebook shows it as a card, `print` as text."""
 
     __slots__ = ("_answer",)
@@ -36,15 +35,6 @@ class Explanation:
         """The whole answer as `gpuplan why --json` prints it."""
         document: JsonObject = wire(self._answer)
         return document
-
-    def __repr__(self) -> str:
-        return whole_text(self._sections())
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        """The card that Jupyter shows."""
-        return card(self._sections())
 
     def _sections(self) -> Sections:
         from gpuplan.api.presentation.explanation import render_why

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from gpuplan.api.exports.export_formats import FORMATS
-from gpuplan.api.http.exports import FORMATS as FORMATS_OVER_HTTP
 from gpuplan.api.services.composition import Services
 from gpuplan.planner.model.wire import wire
 from tests.api.exports.documents import answer, in_phases, phase
@@ -91,10 +90,6 @@ def test_what_cannot_be_given_is_a_problem_that_names_the_field(
     assert response.status_code == status
     (error,) = response.json()["errors"]
     assert (error["in"], error["pointer"]) == (within, pointer)
-
-
-def test_http_and_the_command_line_know_the_same_formats() -> None:
-    assert FORMATS_OVER_HTTP == FORMATS
 
 
 def test_phases_become_numbered_files(run: Run, plan_file: Callable[[Any], Path], tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from gpuplan.api.exports.export_formats import one_export
+from gpuplan.api.exports.export_formats import FORMATS, one_export
 from gpuplan.api.exports.launch_command import read_wishes
-from gpuplan.api.http.exports import FORMATS
 from gpuplan.api.http.request_bodies import BODY_LIMIT_BYTES
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.schema import metadata
