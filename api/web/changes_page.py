@@ -1,7 +1,7 @@
 """`/changes`: differences between snapshots, recent refreshes, and the age of prices by provider."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Request
@@ -16,7 +16,7 @@ from gpuplan.api.services.offer_changes import MOVES, WHAT, changed
 from gpuplan.api.services.price_freshness import ProviderFreshness, provider_freshness
 from gpuplan.api.web.catalogue_table import history_url
 from gpuplan.api.web.changes_chart import changes_figure
-from gpuplan.api.web.page_rendering import PageRoute, render
+from gpuplan.api.web.page_rendering import Context, PageRoute, render
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
 
@@ -37,7 +37,7 @@ def changes(request: Request, gpuplan: OurGpuplan) -> Response:
     """Show the difference between two snapshots (by default the current and the previous one) and recent refreshes."""
     asked = dict(request.query_params)
     snapshots = gpuplan.catalogue.snapshots()
-    diff: dict[str, Any] | None = None
+    diff: Context | None = None
     faults: tuple[Fault, ...] = ()
     only = len(snapshots) < 2 and not any(asked.get(name) for name in FIELDS)
     try:
@@ -87,7 +87,7 @@ def _ages(request: Request) -> list[ProviderFreshness]:
     return provider_freshness(request.app.state.figures.prices(), now=datetime.now(UTC), limit_hours=limit)
 
 
-def _diff(gpuplan: Services, asked: dict[str, str]) -> dict[str, Any]:
+def _diff(gpuplan: Services, asked: dict[str, str]) -> Context:
     """The requested page of differences. Raises `UnusableInput` at the fields of the form."""
     given = {name: text.strip() for name, text in asked.items() if text.strip()}
     text = given.pop("cursor", None)

@@ -4,7 +4,7 @@ Routes of the page use `PageRoute`, so that errors are pages too, and `render` f
 """
 
 import gzip
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -67,6 +67,9 @@ _STRAYED = {
     405: "this address only accepts submitted forms",
 }
 
+#: What a template shows, by name.
+Context = Mapping[str, object]
+
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -90,7 +93,7 @@ def templates() -> Environment:
 def render(
     request: Request,
     template: str,
-    context: dict[str, Any],
+    context: Context,
     *,
     status: int = 200,
     headers: dict[str, str] | None = None,
@@ -99,7 +102,7 @@ def render(
     text = (
         templates()
         .get_template(template)
-        .render({"section": None, "path": request.url.path, "session_of": _session_of(request)} | context)
+        .render({"section": None, "path": request.url.path, "session_of": _session_of(request), **context})
     )
     body = text.encode()
     sent = HEADERS | (headers or {})

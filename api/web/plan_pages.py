@@ -21,7 +21,7 @@ from gpuplan.api.web.examples import EXAMPLES
 from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
 from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults, with_understood
-from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
+from gpuplan.api.web.page_rendering import EXPECTED, Context, PageRoute, refusal_of, render
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
 from gpuplan.api.web.plan_view import infeasible_view, live_view, planned_view
@@ -172,7 +172,7 @@ def show(
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 409 if note else 200
     watched = None if watching is None else gpuplan.watches.one(watching)
-    shared: Document = {
+    shared: Context = {
         "section": "Plan",
         "faults": faults,
         "wishes": wishes,
@@ -183,11 +183,11 @@ def show(
         "watching": watched if isinstance(watched, JobWatch) else None,
     }
     if isinstance(answer, PlannedAnswer):
-        context = planned_view(answer, sort=sort, now=now, prices_since=since)
-        context["wishable"] = wishable(context["handovers"], wishes)
-        return render(request, "plan.html", shared | context, status=status, headers=headers)
-    context = infeasible_view(answer.infeasible, now=now, prices_since=since)
-    return render(request, "infeasible.html", shared | context, status=status, headers=headers)
+        view = planned_view(answer, sort=sort, now=now, prices_since=since)
+        context = {**shared, **vars(view), "wishable": wishable(view.handovers, wishes)}
+        return render(request, "plan.html", context, status=status, headers=headers)
+    none = infeasible_view(answer.infeasible, now=now, prices_since=since)
+    return render(request, "infeasible.html", {**shared, **vars(none)}, status=status, headers=headers)
 
 
 DeadlineHours = Annotated[float, Field(gt=0, le=MAX_HOURS, allow_inf_nan=False)]

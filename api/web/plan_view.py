@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuplan.api.presentation.charts.drawing import Figure
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, render_infeasible
 from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder
 from gpuplan.api.presentation.phrases import identity, job_name, machines, offer, place_and_kind, rented
@@ -11,12 +12,12 @@ from gpuplan.api.presentation.plan_charts import frontier_figure, phases_figure
 from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.services.catalogue import PricesSince
 from gpuplan.api.services.service_context import days_between
-from gpuplan.api.web.answer_card import answer_card, glance
+from gpuplan.api.web.answer_card import AnswerCard, answer_card, glance
 from gpuplan.api.web.form_words import in_form_words, label_of, sections_in_form_words
 from gpuplan.api.web.job_form import stated
-from gpuplan.api.web.plan_exports import handovers
-from gpuplan.api.web.text_sections import keyed, sections
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.api.web.page_rendering import Context
+from gpuplan.api.web.plan_exports import Offered, handovers
+from gpuplan.api.web.text_sections import Section, keyed, sections
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import Alternative, Infeasible, InfeasibleAnswer, Plan, PlanAnswer, PlannedAnswer
 
@@ -64,80 +65,142 @@ class AlternativeRow:
     current: bool
 
 
-def planned_view(answer: PlannedAnswer, *, sort: str | None, now: datetime, prices_since: PricesSince) -> JsonObject:
-    """The data of a plan's page. Raises `UnusableInput` at `sort` for an unknown column."""
+# Views are without slots: templates get their attributes by `vars`.
+@dataclass(frozen=True, kw_only=True)
+class BodyView:
+    """What the pages of both kinds of answers show: warnings, the age of the prices, and whether newer ones exist."""
+
+    base: str
+    warnings: list[str]
+    observed: datetime | None
+    age_hours: float | None
+    prices_since: PricesSince
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardView:
+    """The card of a plan."""
+
+    plan: Plan
+    name: str
+    best: str
+    card: AnswerCard
+    rent: list[str]
+    glance: list[tuple[str, str, str]]
+    stated: list[tuple[str, str, bool]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanView(BodyView, CardView):
+    """The page of a plan."""
+
+    placed: dict[str, list[Section]]
+    others: list[Section]
+    frontier: Figure | None
+    timeline: Figure | None
+    deadline: object
+    budget: object
+    what_if: list[Link]
+    alternatives: list[AlternativeRow]
+    sort: str | None
+    handovers: list[Offered]
+    proof: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayOut:
+    """A relaxation: requirements with old and new value, the cost and machines of the plan, and a link that plans so."""
+
+    gives: list[tuple[str, str, str]]
+    cost: str
+    on: str
+    href: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfeasibleView(BodyView):
+    """The page of an infeasible job."""
+
+    plan: Infeasible
+    name: str
+    lead: list[str]
+    conflicts: list[str]
+    ways_out: list[WayOut]
+    no_way_out: str
+    others: list[Section]
+
+
+def planned_view(answer: PlannedAnswer, *, sort: str | None, now: datetime, prices_since: PricesSince) -> PlanView:
+    """The page of a plan. Raises `UnusableInput` at `sort` for an unknown column."""
     plan = answer.plan
     all_sections = sections_in_form_words(sections(render_plan(plan, answer.meta)))
     base = f"/plans/{plan.id}"
-    return (
-        {
-            "placed": {key: keyed(all_sections, key) for key in _PLACES},
-            "others": [
-                section
-                for section in all_sections
-                if section.title and section.key not in (*_PLACES, *_RENDERED_BY_PAGE)
-            ],
-            "frontier": frontier_figure(plan, f"{base}/if?point="),
-            "timeline": phases_figure(plan),
-            "deadline": plan.job.get("deadline"),
-            "budget": plan.job.get("budget_usd"),
-            "what_if": what_if_links(plan, base),
-            "alternatives": alternatives(plan, base, sort),
-            "sort": sort,
-            "handovers": handovers(plan),
-            "proof": proof_sentence(plan),
-        }
-        | card_view(plan, base)
-        | common(plan, base, now, prices_since)
+    return PlanView(
+        placed={key: keyed(all_sections, key) for key in _PLACES},
+        others=[
+            section for section in all_sections if section.title and section.key not in (*_PLACES, *_RENDERED_BY_PAGE)
+        ],
+        frontier=frontier_figure(plan, f"{base}/if?point="),
+        timeline=phases_figure(plan),
+        deadline=plan.job.get("deadline"),
+        budget=plan.job.get("budget_usd"),
+        what_if=what_if_links(plan, base),
+        alternatives=alternatives(plan, base, sort),
+        sort=sort,
+        handovers=handovers(plan),
+        proof=proof_sentence(plan),
+        **vars(card_view(plan, base)),
+        **vars(body_view(plan, base, now, prices_since)),
     )
 
 
-def live_view(answer: PlanAnswer, base: str) -> JsonObject:
-    """The data of the card while a deadline is dragged; for an infeasible job its first sentences."""
+def live_view(answer: PlanAnswer, base: str) -> Context:
+    """The card while a deadline is dragged; for an infeasible job its first sentences."""
     if isinstance(answer, InfeasibleAnswer):
         lead = sections_in_form_words(sections(render_infeasible(answer.infeasible)))[0]
         return {"lead": [row[0] for block in lead.blocks for row in block.rows], "live": True}
-    return {"lead": None, "live": True} | card_view(answer.plan, base)
+    return {"lead": None, "live": True, **vars(card_view(answer.plan, base))}
 
 
-def card_view(plan: Plan, base: str) -> JsonObject:
-    """The data of the card of a plan."""
-    return {
-        "plan": plan,
-        "name": job_name(plan.job),
-        "best": best_of(plan),
-        "card": answer_card(plan, base),
-        "rent": [f"{machines(phase)} in {place_and_kind(phase)}" for phase in plan.phases],
-        "glance": glance(plan),
-        "stated": [(label, in_form_words(value), assumed) for label, value, assumed in stated(plan.job)],
-    }
+def card_view(plan: Plan, base: str) -> CardView:
+    """The card of a plan."""
+    return CardView(
+        plan=plan,
+        name=job_name(plan.job),
+        best=best_of(plan),
+        card=answer_card(plan, base),
+        rent=[f"{machines(phase)} in {place_and_kind(phase)}" for phase in plan.phases],
+        glance=glance(plan),
+        stated=[(label, in_form_words(value), assumed) for label, value, assumed in stated(plan.job)],
+    )
 
 
-def infeasible_view(body: Infeasible, *, now: datetime, prices_since: PricesSince) -> JsonObject:
-    """The data of an infeasible job's page."""
+def infeasible_view(body: Infeasible, *, now: datetime, prices_since: PricesSince) -> InfeasibleView:
+    """The page of an infeasible job."""
     all_sections = sections_in_form_words(sections(render_infeasible(body)))
     base = f"/plans/{body.id}"
-    return {
-        "plan": body,
-        "name": job_name(body.job),
-        "lead": [row[0] for block in all_sections[0].blocks for row in block.rows] if not all_sections[0].title else [],
-        "conflicts": [in_the_way(names, body.searched_nodes, label_of) for names in body.conflicts],
-        "ways_out": ways_out(body, base),
-        "no_way_out": no_way_out(body.searched_nodes),
-        "others": [section for section in all_sections if section.title and section.key not in _RENDERED_BY_PAGE],
-    } | common(body, base, now, prices_since)
+    return InfeasibleView(
+        plan=body,
+        name=job_name(body.job),
+        lead=[row[0] for block in all_sections[0].blocks for row in block.rows] if not all_sections[0].title else [],
+        conflicts=[in_the_way(names, body.searched_nodes, label_of) for names in body.conflicts],
+        ways_out=ways_out(body, base),
+        no_way_out=no_way_out(body.searched_nodes),
+        others=[section for section in all_sections if section.title and section.key not in _RENDERED_BY_PAGE],
+        **vars(body_view(body, base, now, prices_since)),
+    )
 
 
-def common(body: Plan | Infeasible, base: str, now: datetime, prices_since: PricesSince) -> JsonObject:
-    """Data of both kinds of answers: warnings, age of the prices, and whether newer ones exist."""
+def body_view(body: Plan | Infeasible, base: str, now: datetime, prices_since: PricesSince) -> BodyView:
+    """What the pages of both kinds of answers show."""
     oldest = min((phase.price_observed_at for phase in body.phases), default=None) if isinstance(body, Plan) else None
-    return {
-        "base": base,
-        "warnings": [in_form_words(warning) for warning in body.warnings],
-        "observed": oldest,
-        "age_hours": None if oldest is None else 24 * days_between(now, oldest),
-        "prices_since": prices_since,
-    }
+    return BodyView(
+        base=base,
+        warnings=[in_form_words(warning) for warning in body.warnings],
+        observed=oldest,
+        age_hours=None if oldest is None else 24 * days_between(now, oldest),
+        prices_since=prices_since,
+    )
 
 
 def what_if_links(plan: Plan, base: str) -> list[Link]:
@@ -233,14 +296,14 @@ def proof_sentence(plan: Plan) -> str | None:
     )
 
 
-def ways_out(infeasible: Infeasible, base: str) -> list[JsonObject]:
-    """Relaxations: requirements with old and new value, the cost of the plan, and a link that plans with it."""
+def ways_out(infeasible: Infeasible, base: str) -> list[WayOut]:
+    """The relaxations of an infeasible job."""
     return [
-        {
-            "gives": [(label_of(name), asked, needed) for name, asked, needed in relaxation.one_by_one()],
-            "cost": usd(relaxation.cost_usd),
-            "on": offer(relaxation.plan),
-            "href": f"{base}/if?way_out={index}",
-        }
+        WayOut(
+            gives=[(label_of(name), asked, needed) for name, asked, needed in relaxation.one_by_one()],
+            cost=usd(relaxation.cost_usd),
+            on=offer(relaxation.plan),
+            href=f"{base}/if?way_out={index}",
+        )
         for index, relaxation in enumerate(infeasible.relaxations)
     ]

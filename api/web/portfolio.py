@@ -24,7 +24,7 @@ from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
 from gpuplan.api.web.form_bodies import read_form
-from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
+from gpuplan.api.web.page_rendering import EXPECTED, Context, PageRoute, render
 from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
 from gpuplan.api.web.portfolio_changes import document_text, editable_jobs, with_changes
 from gpuplan.api.web.portfolio_example import EXAMPLE
@@ -181,7 +181,7 @@ def _stored_faults(run: Run) -> list[str]:
     return [str(run.error["detail"])]
 
 
-def _result(run: Run, stored: Document, zoom: int) -> dict[str, object]:
+def _result(run: Run, stored: Document, zoom: int) -> Context:
     """The template's data of a planned portfolio."""
     answer = read_stored(PortfolioAnswer, stored)
     body = answer.portfolio

@@ -1,7 +1,6 @@
 """`/prices`: the price history of an instance type by offer: observations, ranges and notes."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -14,7 +13,7 @@ from gpuplan.api.presentation.text_formatting import percent, plain, usd_per_hou
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.price_history import HISTORY_COLUMNS, HistoryFilter, PricePage, read_since, unbroken
 from gpuplan.api.web.csv_download import csv_file
-from gpuplan.api.web.page_rendering import PageRoute, render
+from gpuplan.api.web.page_rendering import Context, PageRoute, render
 from gpuplan.api.web.price_history_view import PriceSeries, Stretch, price_series
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.store.price_history import Observation
@@ -35,24 +34,28 @@ MOST_OFFERS = 200
 def prices(request: Request, gpuplan: OurGpuplan) -> Response:
     """Show the history of one instance type, or the instance types whose names contain the text."""
     asked = dict(request.query_params)
-    context: dict[str, Any] = {"names": None, "history": None, "faults": {}}
+    history: Context | None = None
+    names: list[dict[str, str]] = []
+    faults: dict[str, str] = {}
     try:
         wanted, until = read_prices(asked)
         if wanted is not None:
             page = gpuplan.price_history.prices(wanted)
-            context["history"] = _shown(gpuplan, page, wanted, until or datetime.now(UTC))
+            history = _shown(gpuplan, page, wanted, until or datetime.now(UTC))
     except UnusableInput as error:
         names = _names(gpuplan, asked) if any(fault.path == ("instance_type",) for fault in error.faults) else []
-        context["names"] = names or None
-        context["faults"] = {} if names else {fault.field: fault.message for fault in error.faults}
-    context |= {
+        faults = {} if names else {fault.field: fault.message for fault in error.faults}
+    context = {
         "section": "Prices",
+        "names": names or None,
+        "history": history,
+        "faults": faults,
         "asked": dict.fromkeys(FIELDS, "") | asked,
         "fields": FIELDS,
         "kinds": _kinds(gpuplan),
         "csv_url": f"/prices.csv?{urlencode({name: text for name, text in asked.items() if text})}",
     }
-    return render(request, "prices.html", context, status=422 if context["faults"] else 200)
+    return render(request, "prices.html", context, status=422 if faults else 200)
 
 
 @router.get("/prices.csv")
@@ -113,7 +116,7 @@ def _kinds(gpuplan: Services) -> list[str]:
     return [name for index, name in enumerate(columns.kinds) if (columns.kind_index == index).any()]
 
 
-def _shown(gpuplan: Services, page: PricePage, wanted: HistoryFilter, end: datetime) -> dict[str, Any]:
+def _shown(gpuplan: Services, page: PricePage, wanted: HistoryFilter, end: datetime) -> Context:
     """The template's data of a history up to `end`."""
     all_series = price_series(page.points, begin=wanted.since, end=end)
     seen = [series for series in all_series if series.seen]

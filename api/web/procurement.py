@@ -85,8 +85,8 @@ def _result(request: Request, gpuplan: Services, stored: Document) -> Response:
 
 def _form(request: Request, text: str, error: Exception | None = None) -> Response:
     refused = None if error is None else refusal(error, text)
-    context: Document = {"section": "Portfolio", "document": text, "submission": new_number()}
-    context |= {"faults": [] if refused is None else refused.mending}
+    faults = [] if refused is None else refused.mending
+    context = {"section": "Portfolio", "document": text, "submission": new_number(), "faults": faults}
     if refused is None:
         return render(request, "buy.html", context)
     return render(request, "buy.html", context, status=refused.status, headers=refused.headers)

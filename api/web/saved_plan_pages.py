@@ -19,7 +19,7 @@ from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.form_words import in_form_words, sections_in_form_words
-from gpuplan.api.web.page_rendering import PageRoute, render
+from gpuplan.api.web.page_rendering import Context, PageRoute, render
 from gpuplan.api.web.plan_exports import WISHES, address
 from gpuplan.api.web.plan_pages import NoteView, show
 from gpuplan.api.web.text_sections import sections
@@ -60,15 +60,16 @@ async def why(
         if error.faults[0].path[:1] != ("not",):
             raise
         body = (await workers.run(gpuplan.plans.saved, plan_id)).body
-        context: Document = {"plan": body, "answer_sections": [], "asked": name, "error": error.faults[0].message}
-        return render(request, "why.html", {"section": "Plan"} | context, status=422)
+        context: Context = {"plan": body, "answer_sections": [], "asked": name, "error": error.faults[0].message}
+        return render(request, "why.html", {"section": "Plan", **context}, status=422)
     context = {
+        "section": "Plan",
         "plan": body,
         "answer_sections": sections_in_form_words(sections(render_why(answer))),
         "asked": name,
         "error": None,
     }
-    return render(request, "why.html", {"section": "Plan"} | context)
+    return render(request, "why.html", context)
 
 
 @router.get("/plans/{plan_id}/carbon", dependencies=[Depends(needs("plan"))])
@@ -84,12 +85,13 @@ async def carbon(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: O
 
     plan, frontier = await workers.run(asked)
     context = {
+        "section": "Plan",
         "plan": plan,
         "name": job_name(plan.job),
         "figure_made": carbon_figure(frontier.points) if frontier.points else None,
         "unknown": [in_form_words(sentence) for sentence in frontier.unknown_carbon],
     }
-    return render(request, "carbon.html", {"section": "Plan"} | context)
+    return render(request, "carbon.html", context)
 
 
 class PhaseQuery(BaseModel):
@@ -117,12 +119,13 @@ async def estimate(
 
     body, phase, answer = await workers.run(asked)
     context = {
+        "section": "Plan",
         "plan": body,
         "phase": phase,
         "what": machines(phase),
         "answer_sections": sections(render_estimate(answer)),
     }
-    return render(request, "estimate.html", {"section": "Plan"} | context)
+    return render(request, "estimate.html", context)
 
 
 def _at(job: Document, phase: Phase) -> Document:

@@ -1,6 +1,6 @@
 """`/shares`: create and revoke links to a plan, run or watch; `/shared/...`: open a link."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -74,7 +74,7 @@ def _page_of(gpuplan: Services, kind: Kind, object_id: str) -> str:
 
 
 def _page(request: Request, gpuplan: Services, kind: Kind, object_id: str, *, link: str | None = None) -> Response:
-    context: dict[str, Any] = {
+    context = {
         "kind": kind,
         "object_id": object_id,
         "back": _page_of(gpuplan, kind, object_id),

@@ -267,14 +267,14 @@ def test_a_job_without_a_plan_has_no_carbon_chart(client: httpx.Client, unplanne
 def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
     answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
     assert (
-        f">{planned_view(answer_of(PlannedAnswer, answer), sort=None, now=datetime.now(UTC), prices_since='none')['best']} for "
+        f">{planned_view(answer_of(PlannedAnswer, answer), sort=None, now=datetime.now(UTC), prices_since='none').best} for "
         in page
     )
     answer["plan"]["capacity_ladder"].pop("cheapest_if_obtained", None)
     answer["plan"]["certificate"] |= {"gap": 0.122}
     shown = planned_view(answer_of(PlannedAnswer, answer), sort=None, now=datetime.now(UTC), prices_since="none")
-    assert shown["best"] == "Within 13.9 % of the least possible cost"
-    assert [section.title for section in shown["placed"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
+    assert shown.best == "Within 13.9 % of the least possible cost"
+    assert [section.title for section in shown.placed["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 
 
 def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:
