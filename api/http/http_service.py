@@ -16,12 +16,12 @@ from gpuplan.api.http import (
     exports,
     health,
     openapi,
+    operations,
     plans,
     portfolios,
     prices,
     problem_details,
     procurement,
-    questions,
     refreshes,
     runs,
     shares,
@@ -53,7 +53,7 @@ DESCRIPTION = "The provably cheapest way to run a training job on hardware you o
 #: Routes are matched in this order.
 _ROUTERS = (
     plans.router,
-    questions.router,
+    operations.router,
     exports.router,
     portfolios.router,
     procurement.router,

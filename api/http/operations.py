@@ -34,7 +34,7 @@ class SnapshotQuery(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Operation:
     """One operation: where it is, what it takes and answers, and the method of the services that answers it.
 
     One that `names_stored` things, such as a snapshot or a plan, answers 404 for unknown ones. One that `checks` its document refuses an unreadable one at once, and then answers in the threads for questions that
@@ -55,8 +55,8 @@ class Question:
     takes_seconds: bool = False
 
 
-QUESTIONS = (
-    Question(
+OPERATIONS = (
+    Operation(
         path="/v1/estimates",
         name="estimate",
         summary="Estimate time and memory of one configuration",
@@ -65,7 +65,7 @@ QUESTIONS = (
         answers="Estimate",
         asks=lambda gpuplan: gpuplan.estimates.estimate,
     ),
-    Question(
+    Operation(
         path="/v1/import",
         name="import_config",
         summary="Read a configuration of another tool into a job",
@@ -74,7 +74,7 @@ QUESTIONS = (
         answers="ImportAnswer",
         asks=lambda gpuplan: gpuplan.imports.read,
     ),
-    Question(
+    Operation(
         path="/v1/afford",
         name="afford",
         summary="Say which models a budget trains",
@@ -84,7 +84,7 @@ QUESTIONS = (
         answers="AffordAnswer",
         asks=lambda gpuplan: gpuplan.afford.afford,
     ),
-    Question(
+    Operation(
         path="/v1/capacity",
         name="capacity",
         summary="Ask the clouds how likely machines are obtained now",
@@ -95,7 +95,7 @@ QUESTIONS = (
         asks=lambda gpuplan: gpuplan.capacity.read,
         takes_seconds=True,
     ),
-    Question(
+    Operation(
         path="/v1/capacity/reports",
         name="report_capacity",
         summary="Report that a cloud refused or gave machines",
@@ -104,7 +104,7 @@ QUESTIONS = (
         answers="CapacityReport",
         asks=lambda gpuplan: gpuplan.capacity.report,
     ),
-    Question(
+    Operation(
         path="/v1/why",
         name="why",
         summary="Explain a plan, and why it does not use something else",
@@ -116,7 +116,7 @@ QUESTIONS = (
         of_a_snapshot=True,
         asks=lambda gpuplan: gpuplan.explanations.why,
     ),
-    Question(
+    Operation(
         path="/v1/replan",
         name="replan",
         summary="Replan a running job",
@@ -128,7 +128,7 @@ QUESTIONS = (
         of_a_snapshot=True,
         asks=lambda gpuplan: gpuplan.replanning.replan,
     ),
-    Question(
+    Operation(
         path="/v1/verify",
         name="verify",
         summary="Verify a plan",
@@ -138,7 +138,7 @@ QUESTIONS = (
         checks=lambda gpuplan: gpuplan.verification.check,
         asks=lambda gpuplan: gpuplan.verification.verify,
     ),
-    Question(
+    Operation(
         path="/v1/run-policies",
         name="run_policy",
         summary="Decide what to do now in a run on spot machines",
@@ -150,7 +150,7 @@ QUESTIONS = (
         checks=lambda gpuplan: gpuplan.spot_policies.check_run_policy,
         asks=lambda gpuplan: gpuplan.spot_policies.run_policy,
     ),
-    Question(
+    Operation(
         path="/v1/simulations",
         name="simulation",
         summary="Simulate the cost of a run on spot machines",
@@ -161,7 +161,7 @@ QUESTIONS = (
         checks=lambda gpuplan: gpuplan.spot_policies.check_simulation,
         asks=lambda gpuplan: gpuplan.spot_policies.simulation,
     ),
-    Question(
+    Operation(
         path="/v1/ladder-simulations",
         name="ladder_simulation",
         summary="Replay the capacity ladder of a plan over availability traces",
@@ -172,7 +172,7 @@ QUESTIONS = (
         checks=lambda gpuplan: gpuplan.spot_policies.check_ladder_simulation,
         asks=lambda gpuplan: gpuplan.spot_policies.ladder_simulation,
     ),
-    Question(
+    Operation(
         path="/v1/costs/budgets",
         method="PUT",
         name="set_budget",
@@ -185,17 +185,17 @@ QUESTIONS = (
 )
 
 
-def _endpoint(question: Question) -> Callable[..., object]:
-    """What FastAPI calls for a question."""
+def _endpoint(operation: Operation) -> Callable[..., object]:
+    """What FastAPI calls for a operation."""
 
     async def answer(request: Request, gpuplan: Services, quick: Workers, long: Workers, **about: object) -> Response:
         _, document = await read_body(request)
-        if question.checks is not None:
-            await quick.run(question.checks(gpuplan), document)
-        workers = long if question.takes_seconds or question.checks is not None else quick
-        return json_answer(await workers.run(question.asks(gpuplan), document, **about))
+        if operation.checks is not None:
+            await quick.run(operation.checks(gpuplan), document)
+        workers = long if operation.takes_seconds or operation.checks is not None else quick
+        return json_answer(await workers.run(operation.asks(gpuplan), document, **about))
 
-    if question.of_a_snapshot:
+    if operation.of_a_snapshot:
 
         async def of_snapshot(
             request: Request,
@@ -216,16 +216,16 @@ def _endpoint(question: Question) -> Callable[..., object]:
 
 def _routes() -> APIRouter:
     routes = APIRouter()
-    for question in QUESTIONS:
+    for operation in OPERATIONS:
         routes.add_api_route(
-            question.path,
-            _endpoint(question),
-            methods=[question.method],
-            summary=question.summary,
-            description=question.description,
-            operation_id=question.name,
-            responses=document_responses(question.answers, *((404,) if question.names_stored else ())),
-            openapi_extra=takes(question.takes),
+            operation.path,
+            _endpoint(operation),
+            methods=[operation.method],
+            summary=operation.summary,
+            description=operation.description,
+            operation_id=operation.name,
+            responses=document_responses(operation.answers, *((404,) if operation.names_stored else ())),
+            openapi_extra=takes(operation.takes),
         )
     return routes
 
