@@ -8,15 +8,12 @@ from datetime import datetime, timedelta
 from typing import Literal, TypedDict, cast
 
 from gpuplan.planner.model.procurement import (
-    ForecastSweep,
     ProcurementBreakdown,
     ProcurementCost,
     ProcurementPlan,
-    ProcurementSensitivity,
     Room,
     RoomLimits,
     Scenario,
-    SweepStep,
     UnconsideredMachine,
     UnservedForecast,
     UnservedJob,
@@ -42,16 +39,10 @@ from gpuplan.planner.procurement.procurement_plan import (
     Purchase,
     Rent,
     Spend,
-    Step,
-    Sweep,
 )
-from gpuplan.planner.procurement.procurement_sensitivity import PRECISION
 from gpuplan.planner.procurement.rounded_figures import maybe_money, money, six_digits
 from gpuplan.planner.serialization.phase_document import configuration, usd
 from gpuplan.planner.serialization.rounded_figures import to_second
-
-#: The figure of the forecast that a sweep multiplies.
-Swept = Literal["times_the_runs", "times_the_price"]
 
 
 class _ForecastFields(TypedDict):
@@ -97,7 +88,7 @@ def typed_answer(
 
 def _plan(outcome: Decided, settings: PlannerSettings, read: _ForecastFields) -> ProcurementPlan:
     """The decision, as yet without an id."""
-    forecast, sensitivity = outcome.forecast, outcome.sensitivity
+    forecast = outcome.forecast
     return ProcurementPlan(
         id="",
         **read,
@@ -113,12 +104,7 @@ def _plan(outcome: Decided, settings: PlannerSettings, read: _ForecastFields) ->
         not_bought=outcome.instead,
         upfront_usd=money(outcome.upfront_usd),
         room=Room(slots=outcome.slots, watts=six_digits(outcome.watts), limits=_limits(forecast)),
-        sensitivity=ProcurementSensitivity(
-            utilisation=_sweep(sensitivity.utilisation, "times_the_runs", precision=PRECISION),
-            electricity=None
-            if sensitivity.electricity is None
-            else _sweep(sensitivity.electricity, "times_the_price", precision=0.0),
-        ),
+        sensitivity=outcome.sensitivity,
         certificate=outcome.proof,
         cost_basis=cast(Literal["full", "marginal"], settings.cost_basis),
         assumptions=outcome.assumptions,
@@ -241,24 +227,4 @@ def _limits(forecast: Forecast) -> RoomLimits:
         cooling_watts=limits.cooling_watts,
         machines=limits.machines,
         upfront_usd=maybe_money(limits.upfront_usd),
-    )
-
-
-def _sweep(sweep: Sweep, swept: Swept, *, precision: float) -> ForecastSweep:
-    return ForecastSweep(
-        precision=precision,
-        steps=tuple(_step(step, swept) for step in sweep.steps),
-        changes_below=None if sweep.below is None else _step(sweep.below, swept),
-        changes_above=None if sweep.above is None else _step(sweep.above, swept),
-    )
-
-
-def _step(step: Step, swept: Swept) -> SweepStep:
-    factor = float(f"{step.factor:.3g}")
-    return SweepStep(
-        times_the_runs=factor if swept == "times_the_runs" else None,
-        times_the_price=factor if swept == "times_the_price" else None,
-        answer=step.to or "does not fit into the limits",
-        cost_usd=maybe_money(step.total_usd),
-        gap=six_digits(step.gap),
     )

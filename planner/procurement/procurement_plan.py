@@ -8,6 +8,7 @@ from gpuplan.planner.model.procurement import (
     BindingLimit,
     ProcurementCertificate,
     ProcurementRisk,
+    ProcurementSensitivity,
     ScenarioYears,
     UnboughtMachine,
 )
@@ -97,37 +98,6 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The answer at `factor` times the forecast with its relative `gap`; `to` is empty if nothing fits."""
-
-    factor: float
-    to: str
-    total_usd: float | None
-    gap: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
-    """The answer over a range of one figure: `steps` in ascending order, and the nearest changes of kinds.
-
-    `below` and `above` are the nearest factors on either side of 1 at which the kinds of machines or terms change, with
-    the answer there (None: no change).
-    """
-
-    steps: tuple[Step, ...]
-    below: Step | None
-    above: Step | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
-    """The effect of the number of runs and of the electricity price; None if there is no effect."""
-
-    utilisation: Sweep
-    electricity: Sweep | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """The decision: existing supply, purchases, commitments, rentals; `instead` machines almost break even."""
 
@@ -146,7 +116,7 @@ class Decided:
     upfront_usd: float
     watts: float
     slots: int
-    sensitivity: Sensitivity
+    sensitivity: ProcurementSensitivity
     proof: ProcurementCertificate
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -14,14 +14,16 @@ cheaper there, that is the change; otherwise the new answer replaces the one of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.model.procurement import ForecastSweep, ProcurementSensitivity, SweepStep
 from gpuplan.planner.procurement.capacity_expansion import RELATIVE_GAP, Expanded, expand
 from gpuplan.planner.procurement.forecast import Forecast
 from gpuplan.planner.procurement.procurement_model import Model, model_of
-from gpuplan.planner.procurement.procurement_plan import Sensitivity, Step, Sweep
+from gpuplan.planner.procurement.rounded_figures import money, six_digits
 from gpuplan.planner.procurement.served_jobs import Served
 from gpuplan.planner.procurement.source_names import in_words
 
@@ -45,8 +47,12 @@ Turn = Callable[[tuple[float, Expanded], tuple[float, Expanded | None]], tuple[f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """Shared by all steps: how to solve, how to locate the change, the answer at 1, and the wording of an answer."""
+    """Shared by all steps: the figure that is multiplied, how to solve, how to locate the change, the answer at 1, and the
+    wording of an answer.
+    """
 
+    swept: Literal["times_the_runs", "times_the_price"]
+    precision: float
     asked: Asked
     turn: Turn
     best: Expanded
@@ -57,18 +63,24 @@ class _Question:
         """Whether both answers have the same kinds of machines and terms."""
         return expanded is not None and np.array_equal(expanded.units > _NOTHING, self.best.units > _NOTHING)
 
-    def step(self, factor: float, expanded: Expanded | None) -> Step:
+    def step(self, factor: float, expanded: Expanded | None) -> SweepStep:
         """The answer at a factor as a step."""
-        if expanded is None:
-            return Step(factor=factor, to="", total_usd=None)
-        return Step(factor=factor, to=self.words(expanded.units), total_usd=expanded.objective_usd, gap=expanded.gap)
+        times = float(f"{factor:.3g}")
+        words = "" if expanded is None else self.words(expanded.units)
+        return SweepStep(
+            times_the_runs=times if self.swept == "times_the_runs" else None,
+            times_the_price=times if self.swept == "times_the_price" else None,
+            answer=words or "does not fit into the limits",
+            cost_usd=None if expanded is None else money(expanded.objective_usd),
+            gap=0.0 if expanded is None else six_digits(expanded.gap),
+        )
 
 
 #: Fewer units (dollars per hour) count as none.
 _NOTHING = 1e-6
 
 
-def sensitivity(forecast: Forecast, given: Served, model: Model, best: Expanded) -> Sensitivity:
+def sensitivity(forecast: Forecast, given: Served, model: Model, best: Expanded) -> ProcurementSensitivity:
     """The effect of the number of runs, and of the electricity price if machines can be used."""
     likely = best.units > _NOTHING
 
@@ -94,13 +106,15 @@ def sensitivity(forecast: Forecast, given: Served, model: Model, best: Expanded)
     def met(same: tuple[float, Expanded], other: tuple[float, Expanded | None]) -> tuple[float, Expanded | None]:
         return _met(electricity, lambda answer: _power_usd(given, model, answer), same, other)
 
-    utilisation = _Question(asked=runs, turn=halved, best=best, words=words, further=FURTHER)
-    electricity = _Question(asked=power, turn=met, best=best, words=words)
+    utilisation = _Question(
+        swept="times_the_runs", precision=PRECISION, asked=runs, turn=halved, best=best, words=words, further=FURTHER
+    )
+    electricity = _Question(swept="times_the_price", precision=0.0, asked=power, turn=met, best=best, words=words)
     powered = bool((given.kwh[np.isfinite(given.kwh)] > 0).any())
-    return Sensitivity(utilisation=_sweep(utilisation), electricity=_sweep(electricity) if powered else None)
+    return ProcurementSensitivity(utilisation=_sweep(utilisation), electricity=_sweep(electricity) if powered else None)
 
 
-def _sweep(question: _Question) -> Sweep:
+def _sweep(question: _Question) -> ForecastSweep:
     large = question.best.variables > MOST_SHARES
     factors = FEW_FACTORS if large else FACTORS
     answers: dict[float, Expanded | None] = {factor: question.asked(factor) for factor in factors}
@@ -109,16 +123,16 @@ def _sweep(question: _Question) -> Sweep:
             answers[factor] = question.asked(factor)
             if not question.same(answers[factor]):
                 break
-    steps = [question.step(factor, answer) for factor, answer in answers.items()]
-    steps.append(question.step(1.0, question.best))
-    return Sweep(
-        steps=tuple(sorted(steps, key=lambda step: step.factor)),
-        below=_change(question, answers, sorted((f for f in answers if f < 1), reverse=True)),
-        above=_change(question, answers, sorted(f for f in answers if f > 1)),
+    every = sorted({**answers, 1.0: question.best}.items(), key=lambda one: one[0])
+    return ForecastSweep(
+        precision=question.precision,
+        steps=tuple(question.step(factor, answer) for factor, answer in every),
+        changes_below=_change(question, answers, sorted((f for f in answers if f < 1), reverse=True)),
+        changes_above=_change(question, answers, sorted(f for f in answers if f > 1)),
     )
 
 
-def _change(question: _Question, answers: dict[float, Expanded | None], factors: list[float]) -> Step | None:
+def _change(question: _Question, answers: dict[float, Expanded | None], factors: list[float]) -> SweepStep | None:
     """The nearest change of kinds among `factors`, ordered away from 1, and the answer there."""
     same = 1.0, question.best
     for factor in factors:

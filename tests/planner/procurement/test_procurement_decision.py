@@ -127,10 +127,10 @@ def test_the_change_with_fewer_runs_lies_where_the_machine_no_longer_pays() -> N
     rented = sources.rented[0]
     assert rented is not None
     saved = 400 * (rented.cost.expected / 1e6 - float(sources.kwh[0, 0]) * 0.25)
-    below = decided(asked, columns).sensitivity.utilisation.below
+    below = decided(asked, columns).sensitivity.utilisation.changes_below
     assert below is not None
-    assert below.to == "rent everything"
-    assert below.factor == pytest.approx(1900 / saved, rel=0.06)
+    assert below.answer == "rent everything"
+    assert below.times_the_runs == pytest.approx(1900 / saved, rel=0.06)
 
 
 def test_a_job_that_nothing_can_do_is_named() -> None:
