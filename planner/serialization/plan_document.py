@@ -14,6 +14,7 @@ from gpuplan.planner.cost.run_limit import with_run_limits
 from gpuplan.planner.model import plan as model
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.certificate import SolverCertificate
+from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.model.outcome import (
     CommitmentOffer,
@@ -25,9 +26,9 @@ from gpuplan.planner.model.outcome import (
     SensitivityRanges,
 )
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.performance.layout_splits import MAX_CONTEXT, MAX_PIPELINE, MAX_TENSOR
 from gpuplan.planner.serialization.answer_id import answer_id
 from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
-from gpuplan.planner.serialization.enumeration_document import enumeration_document
 from gpuplan.planner.serialization.live_capacity_document import live_capacity
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import (
@@ -120,7 +121,7 @@ def _certificate(plan: Planned) -> model.Certificate:
         configurations_considered=plan.proof.configurations_considered,
         columns=certificate.columns,
         rejected=dict(sorted(plan.proof.rejected.items())),
-        enumeration=model.Enumeration(**enumeration_document(plan.job)),
+        enumeration=_enumeration(plan.job),
         solver=certificate.solver,
         over=tuple(certificate.over) or None,
         ladder=_ladder_proof(plan),
@@ -241,6 +242,19 @@ def _relaxation(relaxation: LeastChange) -> model.Relaxation:
         to="; ".join(relaxation.needed),
         cost_usd=usd(relaxation.choice.cost.expected),
         plan=configuration(relaxation.choice),
+    )
+
+
+def _enumeration(job: TrainingJob) -> model.Enumeration:
+    """The sets that were enumerated, and what was left out with the proof."""
+    return model.Enumeration(
+        node_counts=f"every whole number of nodes from 1 to {job.constraints.max_nodes:,}; machines that do not cluster on "
+        "one node, slices in every size that is sold",
+        layouts=f"tensor parallelism 1, 2, 4 or up to {MAX_TENSOR} ways inside the fast link, every number of pipeline "
+        f"stages up to {MAX_PIPELINE} that divides the cluster, context parallelism up to {MAX_CONTEXT} ways for long "
+        "sequences, ZeRO stages 1 to 3; of each the largest micro-batch that helps and the least recomputation that fits",
+        left_out="offers that another of the same machine, price kind and provider equals or betters in price, egress, "
+        "storage and interruption rate",
     )
 
 

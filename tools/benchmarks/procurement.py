@@ -22,9 +22,9 @@ from gpuplan.planner.procurement.load_duration import busy_hours, duration_level
 from gpuplan.planner.procurement.procurement_decision import decide
 from gpuplan.planner.procurement.procurement_model import model_of
 from gpuplan.planner.procurement.procurement_plan import Decided
-from gpuplan.planner.procurement.screening_curve import screened
 from gpuplan.planner.procurement.served_jobs import served
 from gpuplan.providers.owned.owned_machines import read_inventory
+from tools.benchmarks.screening_curve import screened
 
 YEARS, SCENARIOS = 10, 100
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -42,7 +42,6 @@ from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, Line
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_bounds import hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
-from gpuplan.planner.strategies.phased.phase_sequences import in_order
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 
 Floats = NDArray[np.float64]
@@ -239,13 +238,20 @@ class _Search:
             now = now[bounds[now] < self.upper_usd]
             if not len(now):
                 return
-            sequences = in_order(columns, rank, pairs[now])
+            sequences = _in_order(columns, rank, pairs[now])
             self.compared += len(sequences)
             better = best_shares(columns, moving, sequences, self._best_micros)
             if better is not None:
                 self.best = Phased(columns=columns, moving=moving, plan=better)
             if better is None or not better.unsaved:
                 self.known.update(_rows(names, pairs[now]))
+
+
+def _in_order(columns: PhaseColumns, rank: Ints, pairs: Ints) -> Ints:
+    """Each pair of columns in both orders, the order by rank first. A column that is up comes first or not at all."""
+    by_rank = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=1), axis=1)
+    sequences = np.concatenate((by_rank, by_rank[:, ::-1]))
+    return sequences[~columns.up[sequences[:, 1]]]
 
 
 def _below_usd(micros: float) -> float:
