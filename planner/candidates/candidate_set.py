@@ -48,33 +48,18 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     With `relaxed_nodes`, configurations up to that many nodes that break constraints are included, marked with the bits of
     the constraints. Raises `UnusableInput` for constraints that match nothing in any market.
     """
-    job, settings = question.job, question.settings
+    job = question.job
     refuse_what_matches_nothing(tuple(market.columns for market in question.markets), job.constraints)
     relaxed = relaxed_nodes is not None
-    stored_gb = settings.checkpoints_kept * checkpoint_gb(question.work, job.training)
+    stored_gb = question.settings.checkpoints_kept * checkpoint_gb(question.work, job.training)
     parts: list[Configurations] = []
-    screens, places, ready = [], [], []
+    places = [_costs(question, market, stored_gb) for market in question.markets]
+    screens = [
+        _screened(question, market, costs, relaxed=relaxed)
+        for market, costs in zip(question.markets, places, strict=True)
+    ]
+    ready = []
     rejected: dict[str, int] = {}
-    for market in question.markets:
-        owned = bool(market.owned)
-        costs = _costs(question, market, stored_gb)
-        rate = settings.default_interruptions_per_hour
-        if market.up:
-            screened = up_already(job, market.snapshot, owned=owned)
-        else:
-            screened = screen(
-                job,
-                market.snapshot,
-                costs,
-                rate,
-                owned=owned,
-                paid=market.term_paid,
-                keep_breakers=relaxed,
-                quotas=market.quotas,
-                by_zones=settings.spot_wait_hours is None,
-            )
-        screens.append(screened)
-        places.append(costs)
     # Markets of one snapshot share their machine shapes, so they are estimated together.
     together: dict[Shapes, set[int]] = {}
     for market, screened in zip(question.markets, screens, strict=True):
@@ -105,6 +90,24 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         offers_considered=sum(len(market.columns) for market in question.markets),
         rejected=rejected,
         over_quota=over_quota,
+    )
+
+
+def _screened(question: Question, market: Market, costs: RegionCosts, *, relaxed: bool) -> Screened:
+    """The offers of one market to evaluate."""
+    job, settings, owned = question.job, question.settings, bool(market.owned)
+    if market.up:
+        return up_already(job, market.snapshot, owned=owned)
+    return screen(
+        job,
+        market.snapshot,
+        costs,
+        settings.default_interruptions_per_hour,
+        owned=owned,
+        paid=market.term_paid,
+        keep_breakers=relaxed,
+        quotas=market.quotas,
+        by_zones=settings.spot_wait_hours is None,
     )
 
 
