@@ -213,7 +213,7 @@ class Offers:
         return {
             "setup_hours": run.setup_hours[k],
             "work_hours": run.work_hours[k],
-            # Waits differ between zones as the estimate errs. Counted as paid here, which is on the dear side.
+            # Waits differ between zones as the estimate errs. Counted as paid here, which may be far off either way.
             "log_sigma": np.hypot(run.log_sigma[k], wait_log_spread(run.cluster_rate[k], run.wait_hours[k])),
             "rate": run.cluster_rate[k],
             "wait_hours": run.wait_hours[k],

@@ -10,6 +10,7 @@ from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.place_costs import copied
 from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.cost.cost_quantiles import cost_quantiles, relative_prices
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.model.outcome import CostMicros, Moved, PhaseChoice
 from gpuplan.planner.model.shared import Hours
 from gpuplan.planner.strategies.phase_details import phase
@@ -164,8 +165,8 @@ def share_needed(at_hours: float, last_moment_hours: float, standby_hours: float
 
 
 def _notes(standby_plan: StandbyPlan) -> tuple[str, ...]:
-    run = standby_plan.pair.run
-    standby = float(standby_plan.columns.run.work_hours[standby_plan.standby])
+    run, given, k = standby_plan.pair.run, standby_plan.columns.run, standby_plan.spot
+    standby = float(given.work_hours[standby_plan.standby])
     ready, compared = run.length_hours + run.changeover_hours, standby_plan.searched
     notes = [
         (
@@ -188,4 +189,9 @@ def _notes(standby_plan: StandbyPlan) -> tuple[str, ...]:
         ),
         "standbys are machines that are available at once, without booking, term, windows or interruption",
     ]
+    if wait_log_spread(given.cluster_rate[k], given.wait_hours[k]) > given.log_sigma[k]:
+        notes.append(
+            "waits for preempted machines differ between zones by more than the estimate may err; their spread counts as paid "
+            "hours, so the cost may be off by a tenth and more, either way"
+        )
     return tuple(notes)

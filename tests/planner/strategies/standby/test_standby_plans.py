@@ -236,6 +236,16 @@ def test_an_interval_between_checkpoints_is_not_said_to_be_that_of_young_where_a
 
 
 @pytest.mark.slow(reason="one long case")
+def test_a_plan_says_that_the_spread_of_waits_counts_as_paid_where_it_is_wide() -> None:
+    def is_stated(outcome: Planned | NoPlan) -> bool:
+        assert isinstance(outcome, Planned)
+        return any("their spread counts as paid hours" in assumption for assumption in outcome.assumptions)
+
+    job, columns, _ = next(case for case in some_plans() if is_stated(case[2]))
+    assert not is_stated(plan(job, columns, settings=replace(SETTINGS, spot_wait_hours=0.0)))
+
+
+@pytest.mark.slow(reason="one long case")
 def test_the_document_says_who_stands_by_how_likely_and_until_when() -> None:
     for _, _, outcome in some_plans():
         spot, standby = wire(answer_body(outcome, {}, version="x"))["phases"]
@@ -288,7 +298,7 @@ def test_a_linear_model_of_phases_that_allows_nothing_as_cheap_is_explained() ->
 
 
 @pytest.mark.slow(reason="one long case")
-def test_what_a_plan_with_a_standby_is_said_to_cost_is_budget_enough_for_it() -> None:
+def test_what_a_plan_with_a_standby_is_stated_to_cost_is_budget_enough_for_it() -> None:
     for job, columns, outcome in some_plans():
         again = plan(replace(job, budget_usd=outcome.cost.expected / 1e6), columns, settings=SETTINGS)
         assert isinstance(again, Planned)
