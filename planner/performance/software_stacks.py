@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.fitted_constants import keys_of, value
 from gpuplan.planner.workload.step_work import Work
-from gpuplan.planner.workload.training_methods import software_of
+from gpuplan.planner.workload.training_methods import kernels_of, software_of
 
 #: Software classes, of which `fused` is the default.
 STACKS = keys_of("software_matmul")
@@ -54,10 +54,10 @@ class Share:
 
 def stack_of(training: Training) -> Stack:
     """The constants of the software of `training`. Raises `UnusableInput` at training.software for an unknown one."""
-    name = software_of(training)
+    name = kernels_of(training)
     return Stack(
         matmul=value("software_matmul", name),
-        attention=value("software_attention", name),
+        attention=value("software_attention", software_of(training)),
         vector=value("software_vector", name),
         kernels_per_layer=value("software_kernels_per_layer", name),
         drag=_DRAG[name],

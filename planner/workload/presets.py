@@ -72,7 +72,7 @@ def _table(name: str) -> list[dict[str, str]]:
 
 
 #: Columns of `counted_models.csv` that become details of a preset.
-_TOTALS = ("parameters", "gflops", "melements", "passes", "steps", "tables", "exchanged")
+_TOTALS = ("parameters", "gflops", "melements", "passes", "saved", "steps", "tables", "exchanged")
 
 
 def _whole(row: dict[str, str]) -> dict[str, str]:

@@ -11,7 +11,8 @@ from gpuplan.planner.workload.layer_tallies import Block, Tally
 
 #: Elements moved and saved per output element of a convolution or matmul, as in ResNet-18, 50 and 152 counted layer by
 #: layer (16.0, 16.6, 16.9 moved, 5.0 more where unfused; 2.0 saved, 1.0 of them recomputable). Rows with
-#: squeeze-and-excitation (a product: 6 passes) and SiLU (5, and not in place) state their own `passes`.
+#: squeeze-and-excitation (a product: 6 passes) and SiLU (5, and not in place) state their own `passes`. Rows without normalisation move 8 passes less, and their
+#: activations in place save each output once (`saved`).
 MOVED, MOVED_UNFUSED = 16.5, 5.0
 SAVED, RECOMPUTABLE, SAVED_UNFUSED = 2.0, 1.0, 1.0
 #: Looked-up rows are read, and their gradients read and written with the row, once per sample.
@@ -30,13 +31,14 @@ def whole(details: Mapping[str, str], length: int) -> Network:
     units = max(1, length)
     elements = float(details["melements"]) * 1e6 * units
     exchanged = float(details.get("exchanged") or 0.0)
+    saved = float(details.get("saved") or SAVED)
     one_block = Tally(
         flops=float(details["gflops"]) * 1e9 * units,
         parameters=float(details["parameters"]),
         moved=float(details.get("passes") or MOVED) * elements + TABLE_PASSES * exchanged,
         moved_unfused=MOVED_UNFUSED * elements,
-        saved=SAVED * elements,
-        recomputable=RECOMPUTABLE * elements,
+        saved=saved * elements,
+        recomputable=RECOMPUTABLE * (saved - 1.0) * elements,
         saved_unfused=SAVED_UNFUSED * elements,
     ).times(1.0 / BLOCKS)
     block = Block(entry=ENTRY_SHARE * elements / BLOCKS, tally=one_block)

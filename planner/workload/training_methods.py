@@ -9,6 +9,8 @@ from gpuplan.planner.model.job import ADAPTER_PLACES, CROSS_ENTROPY, OFFLOADED, 
 _FROZEN_BYTES = {"auto": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0, "tf32": 4.0}
 #: NF4 weights with double quantisation: 4 bit, and 0.127 bit of constants (Dettmers 2023, QLoRA, section 3).
 _QUANTISED_BYTES = (4 + 0.127) / 8
+#: What Hugging Face's stack does not quantise it casts up (PEFT, prepare_model_for_kbit_training).
+_CAST_UP_BYTES = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,15 @@ def software_of(training: Training) -> str:
     return training.software
 
 
+def kernels_of(training: Training) -> str:
+    """The class of software whose element-wise kernels and memory a step has; raises `UnusableInput` for unknown software.
+
+    XLA fuses element-wise operations and plans memory for the whole step also where a model writes attention out.
+    """
+    name = software_of(training)
+    return "compiled" if name == "plain" and training.framework in XLA_FRAMEWORKS else name
+
+
 #: Passes of element-wise layers through memory, relative to fused kernels, where operations are kernels of their own. Judgement:
 #: `eager` stacks fuse some, and the measured runs do not tell 1.0 from 1.5 (16.8 to 16.9 % error, sources left out).
 PASSES = {"eager": 1.25, "plain": 2.0}
@@ -89,14 +100,19 @@ def logit_bytes(training: Training) -> float:
             message = f"{asked} contradicts chunked_cross_entropy: true; give one of them"
             raise UnusableInput.at("training", "cross_entropy", message=message)
         asked = "chunked"
-    written_out = software_of(training) != "fused" and not _fuses_by_xla(training)
-    asked = "full" if asked == "auto" and written_out else asked
+    asked = "full" if asked == "auto" and _writes_out_loss(training) else asked
     return _LOGIT_BYTES[asked] + (_EAGER_COPY_BYTES if asked == "full" and software_of(training) == "eager" else 0.0)
+
+
+def _writes_out_loss(training: Training) -> bool:
+    """Whether the loss, unless it is stated, is that of Hugging Face's stack."""
+    chunked = training.chunked_cross_entropy or training.cross_entropy not in {"auto", "full"}
+    return software_of(training) != "fused" and not (chunked or _fuses_by_xla(training))
 
 
 def _fuses_by_xla(training: Training) -> bool:
     """Whether XLA compiles the step: it fuses the loss, and its policies save the results of all matmuls or none."""
-    return software_of(training) == "compiled" and training.framework in XLA_FRAMEWORKS
+    return kernels_of(training) == "compiled" and training.framework in XLA_FRAMEWORKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +146,9 @@ def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
     method, fused = method_of(training), is_fused(training)
     return SavedTensorRules(
         fused=fused,
-        passes=PASSES.get(software_of(training), 1.0),
+        passes=PASSES.get(kernels_of(training), 1.0),
         logit_bytes=logit_bytes(training),
-        eager=not fused or (method.adapters and training.cross_entropy != "linear"),
+        eager=kernels_of(training) == "plain" or (method.adapters and training.cross_entropy != "linear"),
         trained=not method.adapters,
         adapters=method.adapters,
         everywhere=adapts_everywhere(training),
@@ -158,7 +174,10 @@ def adapts_everywhere(training: Training) -> bool:
 
 
 def frozen_bytes(training: Training, matmul_parameters: float, other_parameters: float) -> float:
-    """Bytes of the frozen base: `matmul_parameters` may be quantised, embeddings and norms never are."""
+    """Bytes of the frozen base: `matmul_parameters` may be quantised, embeddings, head and norms never are.
+
+    Hugging Face's stack holds those in 32 bit beside quantised ones.
+    """
     bytes_per_parameter = _FROZEN_BYTES.get(training.precision)
     if bytes_per_parameter is None:
         raise UnusableInput.at(
@@ -166,10 +185,10 @@ def frozen_bytes(training: Training, matmul_parameters: float, other_parameters:
             "precision",
             message=f"unknown precision {training.precision[:80]!r}; accepted: {', '.join(_FROZEN_BYTES)}",
         )
-    return (
-        matmul_parameters * (_QUANTISED_BYTES if method_of(training).quantised else bytes_per_parameter)
-        + other_parameters * bytes_per_parameter
-    )
+    if not method_of(training).quantised:
+        return (matmul_parameters + other_parameters) * bytes_per_parameter
+    held = _CAST_UP_BYTES if _writes_out_loss(training) else bytes_per_parameter
+    return matmul_parameters * _QUANTISED_BYTES + other_parameters * held
 
 
 def check_rank(training: Training, narrowest: float) -> None:

@@ -141,6 +141,11 @@ def _of_one_sample(
     return staged(work, training)
 
 
+def forget() -> None:
+    """Count the works of samples anew, after a constant of theirs changed."""
+    _of_one_sample.cache_clear()
+
+
 class _Counts:
     """Sums over the matrices of a completed model, per model and per sample."""
 

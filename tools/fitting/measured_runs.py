@@ -17,7 +17,7 @@ from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, one_configuration
 from gpuplan.planner.performance.goodput import modelled_goodput
 from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
-from tools.fitting import maxtext_runs
+from tools.fitting import maxtext_runs, neuron_runs
 from tools.fitting.run_work import TEXT_TASKS, work_of_row
 
 FACTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "facts"
@@ -80,6 +80,10 @@ def _run(row: dict[str, str]) -> Run | None:
         row = row | _litgpt_configured(row, gpus)
     if row["group"] == "maxtext":
         row = maxtext_runs.configured(row, gpus)
+    if row["group"] == "aws-neuron":
+        row = neuron_runs.configured(row)
+    if row["model"] == "BERT" and row["seq_len"] == "512" and row["notes"].startswith(_BINNED):
+        row = row | {"seq_len": _BINNED_TOKENS}
     training = training_of(row)
     try:
         work = work_of_row(row, training, gpus)
@@ -101,6 +105,9 @@ def _run(row: dict[str, str]) -> Run | None:
     )
 
 
+#: Mean length of BERT's samples of up to 512 tokens in bins of 64, as NVIDIA's scripts read them (`pretrain/phase2/bin_size_64`):
+#: half of the positions of Wikipedia's are padding (Krell 2021, Efficient Sequence Packing), and half a bin remains of it.
+_BINNED, _BINNED_TOKENS = ("PyTorch pretrain", "PaddlePaddle pretrain"), "288"
 _EPOCHS = re.compile(r"epochs (\d+)")
 #: LitGPT's subset of Alpaca: 2,000 samples an epoch, of 120 tokens in the mean and 70 in the standard deviation.
 _ALPACA_SAMPLES, _ALPACA_MEAN, _ALPACA_DEVIATION = 2000, 120.0, 70.0
@@ -155,8 +162,10 @@ def _whole_attention_flops(work: Work) -> float:
     return model_flops_per_unit(replace(work, shape=replace(work.shape, causal=False)))
 
 
-#: LitGPT computes the loss in chunks of 16-bit logits; llm-foundry's default is flash-attn's kernel, which reads them.
-_CROSS_ENTROPY = {"litgpt": "chunked", "llm-foundry": "chunked"}
+#: LitGPT computes the loss in chunks of 16-bit logits; llm-foundry's default is flash-attn's kernel, which reads them. Megatron's
+#: overwrites its 32-bit copy: 6 bytes per logit, nearer to the 4 of these than to the 14 of Hugging Face's.
+_CHUNKED = ("litgpt", "llm-foundry", "bigscience-a100", "bigscience-v100")
+_CROSS_ENTROPY = dict.fromkeys(_CHUNKED, "chunked")
 _SGD = frozenset(("cnn", "resnet50", "detection", "segmentation", "dlrm", "recsys"))
 
 
@@ -174,12 +183,22 @@ def training_of(row: dict[str, str]) -> Training:
         software=software_of(row),
         framework="xla" if row.get("group", "") in _COMPILED else "any",
         states="pure_bf16" if pure else "fp32_gradients" if "radients summed in fp32" in row["notes"] else "mixed",
-        activation_checkpointing=OFFLOADED if "act offload" in row["notes"] else "auto",
+        activation_checkpointing=OFFLOADED
+        if "act offload" in row["notes"] or "checkpoints in host memory" in row["notes"]
+        else "auto",
+        offload=_offload(row),
         cross_entropy=_CROSS_ENTROPY.get(row.get("group", ""), "linear")
         if row.get("group", "") in _CROSS_ENTROPY or "cross-entropy in chunks" in row["notes"]
         else "auto",
         optimizer=optimizer,
     )
+
+
+def _offload(row: dict[str, str]) -> str:
+    """What is in host memory: as the notes say, else the optimizer alone."""
+    if "offload" not in row["parallelism"]:
+        return "none"
+    return "parameters" if "offload: optimizer and parameters" in row["notes"] else "optimizer"
 
 
 _FORMATS = {"AMP nhwc": "channels_last", "AMP nchw": "channels_first"}
@@ -210,6 +229,7 @@ def software_of(row: dict[str, str]) -> str:
         or "baseline" in notes
         or notes.startswith("SQuAD fine-tune, PyTorch")
         or "attention written out" in notes
+        or (group == "aws-neuron" and neuron_runs.writes_attention_out(row))
     ):
         return "plain"
     if group in _COMPILED:

@@ -9,6 +9,7 @@ import argparse
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from gpuplan.planner.performance.accelerator_constants import CONTEXT_GIB, DRIVE
 from gpuplan.planner.performance.accelerator_memory import GROUP_BUFFERS_GIB
 from gpuplan.planner.performance.estimator_request import Estimates
 from gpuplan.planner.performance.memory_headroom import loading_gib
-from gpuplan.planner.workload import activations
+from gpuplan.planner.workload import activations, transformer
 from gpuplan.planner.workload.training_methods import software_of
 from tools.fitting.memory_rows import Fact, facts, sizes_gib, work_of_fact
 
@@ -68,9 +69,9 @@ def seen(fact: Fact) -> ObservedMemory:
     return ObservedMemory(
         fact=fact,
         called_fits=bool(fits),
-        predicted=max(peak - other - slack, loading),
+        predicted=needed if fact.whole else max(peak - other - slack, loading),
         needed=needed,
-        measured_need=math.nan if measured is None else measured + other,
+        measured_need=math.nan if measured is None else measured + (0.0 if fact.whole else other),
         contradicts=measured is not None
         and fact.training.method == "full"
         and measured < float(prediction.states_gib[0]),
@@ -229,14 +230,21 @@ def _loss(constants: dict[str, float], left_out: str) -> float:
 
 
 def _with(constants: dict[str, float]) -> list[ObservedMemory]:
-    """All facts estimated with other constants, which are restored afterwards."""
+    """All facts of the fit, estimated with other constants."""
+    return _estimated_with(constants["rest_bytes"], constants["plain_fragmentation"])
+
+
+@cache
+def _estimated_with(rest_bytes: float, plain_fragmentation: float) -> list[ObservedMemory]:
+    """The same; the model's own constants are restored afterwards, and works that were kept are counted anew."""
     saved_constants = activations.REST_BYTES, accelerator_memory.FRAGMENTATION["plain"]
-    activations.REST_BYTES = constants["rest_bytes"]
-    accelerator_memory.FRAGMENTATION["plain"] = constants["plain_fragmentation"]
+    activations.REST_BYTES, accelerator_memory.FRAGMENTATION["plain"] = rest_bytes, plain_fragmentation
+    transformer.forget()
     try:
         return [seen(fact) for fact in facts()[0] if fact.source not in _ONLY_SMALL]
     finally:
         activations.REST_BYTES, accelerator_memory.FRAGMENTATION["plain"] = saved_constants
+        transformer.forget()
 
 
 #: Sources whose runs are far from any limit and say nothing about the constants.
@@ -244,10 +252,13 @@ _ONLY_SMALL = frozenset(("timm-3090",))
 
 
 def fit_report() -> None:
-    """Print the fitted constants, and each source's errors when it is left out of the fit."""
+    """Print the fitted constants, and each source's errors when it is left out of the fit.
+
+    Sources that take no part in any fit are predicted by the present constants.
+    """
     print("fitted on all:", _shown(fit()))
     sources = sorted({fact.source for fact in facts()[0]} - _ONLY_SMALL)
-    rest: list[ObservedMemory] = []
+    rest = [seen(fact) for fact in facts()[0] if fact.source in _ONLY_SMALL]
     for source in sources:
         constants = fit(source)
         rest += [item for item in _with(constants) if item.fact.source == source]

@@ -95,7 +95,9 @@ _LENGTHS = {"peft": 64, "deepspeed-docs": 1024}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One measurement: `peak_gib` where it was measured, by PyTorch's allocator (`reserved` or allocated).
+    """One measurement: `peak_gib` where it was measured, by PyTorch's allocator (`reserved` or allocated) or nvidia-smi.
+
+    A peak of nvidia-smi is `whole`: it includes the context and the buffers of communication.
 
     `loads_whole` marks stacks that build the whole model on each device before they shard it; `source` is the file
     that the fact was read in.
@@ -110,6 +112,7 @@ class Fact:
     fits: bool
     peak_gib: float | None
     reserved: bool
+    whole: bool
     loads_whole: bool
 
 
@@ -148,6 +151,7 @@ def _fact(row: dict[str, str]) -> Fact | str:
         fits=row["fits"] == "1",
         peak_gib=float(row["peak_gb"]) * GIB_PER_GB if row["peak_gb"] else None,
         reserved="allocated" not in row["peak_kind"],
+        whole="nvidia-smi" in row["peak_kind"],
         loads_whole=row["group"] == "litgpt" and gpus > 1,
     )
 
@@ -180,8 +184,6 @@ def _training(row: dict[str, str]) -> Training:
     if row["group"] == "peft":
         # The table of early 2023: weights loaded in 32 bit (four bytes a frozen parameter), attention written out.
         training = replace(training, precision="fp32", software="plain")
-    if "offload" in row["parallelism"]:
-        training = replace(training, offload="optimizer")
     if training.method == "full":
         return training
     everywhere = row["group"] == "litgpt" and "config_hub" in row["source"] and row["model"] not in _QUERY_AND_VALUE

@@ -113,6 +113,8 @@ def _network_of_totals(row: dict[str, str], training: Training, gpus: int) -> Wo
         "melements": row["melements"],
         "parameters": row["params"],
     }
+    if _UNNORMALISED.match(row["model"]):
+        details |= {"passes": "8.5", "saved": "1"}
     task = (
         "vision-transformer" if row.get("task") == "vit" or _IMAGE_TRANSFORMER.match(row["model"]) else "convolutional"
     )
@@ -121,6 +123,8 @@ def _network_of_totals(row: dict[str, str], training: Training, gpus: int) -> Wo
     return work_of_blocks(row["model"], task, whole(details, 0), amount, training)
 
 
+#: Names of timm's networks without normalisation.
+_UNNORMALISED = re.compile(r"vgg\d+$")
 #: Names of timm's attention and mixer networks.
 _IMAGE_TRANSFORMER = re.compile(
     "vit|deit|beit|cait|swin|mixer|gmlp|resmlp|xcit|pit_|tnt|twins|crossvit|levit|eva|pvt|nest"

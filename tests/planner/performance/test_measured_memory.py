@@ -32,6 +32,14 @@ def test_peaks_are_within_ten_percent_in_the_median(all_seen: list[ObservedMemor
     assert np.median(errors) <= 0.10
 
 
+def test_a_peak_of_nvidia_smi_has_the_context_in_it(all_seen: list[ObservedMemory]) -> None:
+    whole = [item for item in all_seen if item.fact.whole]
+    assert {item.fact.source for item in whole} == {"bigscience-a100", "bigscience-v100"}
+    assert all(item.predicted == item.needed and item.measured_need == item.fact.peak_gib for item in whole)
+    of_allocator = [item for item in all_seen if item.fact.peak_gib is not None and not item.fact.whole]
+    assert all(item.measured_need > item.fact.peak_gib for item in of_allocator if item.fact.peak_gib)
+
+
 def test_the_interval_of_a_share_is_wilsons() -> None:
     low, high = wilson(9, 10)
     assert (low, high) == pytest.approx((0.5958, 0.9821), abs=1e-4)

@@ -60,7 +60,7 @@ def test_longest_contexts_of_unsloth_need_about_all_of_their_card() -> None:
     ]
     used = [seen(fact).needed * 1024 / float(fact.machines.device_memory_mib[0]) for fact in longest]
     assert len(used) == 8
-    assert np.median(np.abs(np.array(used) - 1)) <= 0.04
+    assert np.median(np.abs(np.array(used) - 1)) <= 0.06
     assert max(used) <= 1.15
 
 

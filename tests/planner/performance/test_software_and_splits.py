@@ -115,6 +115,24 @@ def test_plain_software_holds_norms_and_residuals_whole_on_every_rank() -> None:
     assert left[1] - left[0] == pytest.approx(32 * (1 - 1 / 8) * 8192 * 4096 * 2 / 2**30)
 
 
+def test_a_compiler_fuses_what_a_model_with_written_out_attention_leaves_apart() -> None:
+    machines = cluster(chip(), memory_mib=ROOMY_MIB)
+    plain, by_xla, fused_by_xla = (
+        Training(precision="bf16", software=software, framework=framework)
+        for software, framework in (("plain", "any"), ("plain", "xla"), ("compiled", "xla"))
+    )
+    job = Preset(model="llama-3-8b", tokens=1e9, sequence_length=4096, global_batch_tokens=4096 * 64)
+    apart, written_out, compiled = (
+        ask(work_of(job, training), machines, training, tensor=8, micro_batch=1, checkpointing="selective")
+        for training in (plain, by_xla, fused_by_xla)
+    )
+    # The same attention, and the compiler's matmuls; its scores pass through memory.
+    assert written_out.terms["attention"][0] == apart.terms["attention"][0]
+    assert written_out.terms["matmul"][0] == compiled.terms["matmul"][0]
+    assert compiled.terms["memory_bound"][0] < written_out.terms["memory_bound"][0] < apart.terms["memory_bound"][0]
+    assert written_out.activations_gib[0] < apart.activations_gib[0]
+
+
 def test_a_token_goes_once_to_each_node_that_has_any_of_its_experts() -> None:
     nodes = np.array([1.0, 4.0, 1e9])
     # 8 experts anywhere on 4 nodes: each of the 3 others has one or more with the chance 1 - (3/4)^8.

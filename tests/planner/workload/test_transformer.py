@@ -146,6 +146,20 @@ def test_qlora_stores_matrices_at_four_bits_and_embeddings_at_sixteen() -> None:
     assert work.frozen_parameter_bytes == pytest.approx((8_030_261_248 - outside) * 4.127 / 8 + 2 * outside)
 
 
+def test_hugging_faces_stack_holds_in_32_bit_what_it_does_not_quantise() -> None:
+    outside = 2 * 128256 * 4096 + 65 * 4096
+    cast_up, chunked, as_stored = (
+        work_of(LLAMA_3_8B, training).frozen_parameter_bytes
+        for training in (
+            Training(method="qlora", software="eager"),
+            Training(method="qlora", software="eager", cross_entropy="chunked"),
+            Training(method="qlora"),
+        )
+    )
+    assert cast_up - as_stored == pytest.approx(2 * outside)
+    assert chunked == as_stored
+
+
 def test_full_training_freezes_nothing() -> None:
     work = work_of(LLAMA_3_8B, FULL)
     assert work.frozen_parameter_bytes == 0
