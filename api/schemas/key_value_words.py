@@ -47,6 +47,10 @@ _BY_VALUE = ("method", "stage", "framework", "precision", "software", "kinds", "
 _ALSO = {
     also: word_of(field) for field in _FIELDS for also in (field.name, ".".join(field.path), *field.about.words)
 } | {"geography": "in", ".".join(_GEOGRAPHY): "in"}
+#: Words that are not the name of their field.
+_SHORT = tuple(word for word, field in WORDS.items() if word != field.name)
+#: So many words that are not understood are named.
+_MOST_NAMED = 5
 #: Typographic quotes, dashes and spaces from keyboards and chats.
 _PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " ", "\u202f": " "})
 #: A run as people state it; the words of a job may begin with it.
@@ -212,6 +216,11 @@ def _unknown(name: str) -> str:
 
 
 def _unknown_words(texts: Sequence[str]) -> Fault:
-    several = ", ".join(map(shown, texts))
-    message = f'{several} {"follows" if len(texts) == 1 else "follow"} the model; write word=value ({", ".join(WORDS)}), and "quotes" around blanks'
+    named = ", ".join(map(shown, texts[:_MOST_NAMED]))
+    others = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    follow = "follows" if len(texts) == 1 else "follow"
+    message = (
+        f"{named}{others} {follow} the model; write word=value, as in llama-3-8b lora tokens=200M by=1d max=50 nvidia, with "
+        f'"quotes" around blanks; words are the fields of a job file, and {", ".join(_SHORT)}'
+    )
     return Fault(("plan",), message)
