@@ -143,7 +143,6 @@ ALLOWED = {
     "holds_until": "key of a plan",
     "without_buying": "key of a procurement answer",
     "offers_that_requirements_or_standing_refuse": "key of a verification",
-    "planner/verify/verification_document.py:found": "key of a verification",
     "planner/model/verification.py:found": "key of a verification",
     "planner/model/replan.py:kept": "key of a replan",
     "planner/model/replan.py:holds": "key of a replan",

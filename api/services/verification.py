@@ -50,14 +50,13 @@ def answer_verify(context: ServiceContext, document: Document, *, now: datetime 
     began = time.perf_counter()
     submitted_plan = parse_answer(document)
     columns = _columns(context, submitted_plan)
-    from gpuplan.planner.serialization.verification_document import verification_answer
     from gpuplan.planner.verify.verification import verified
 
     verification = verified(submitted_plan, columns, owned=context.owned)
     taken = round((time.perf_counter() - began) * 1e3, 3)
     return VerificationAnswer(
-        outcome="verified" if verification.verified else "not_verified",
-        verification=verification_answer(verification),
+        outcome="not_verified" if verification.wrong_count else "verified",
+        verification=verification,
         meta=VerificationMeta(checked_at=now or datetime.now(UTC), milliseconds=taken, version=gpuplan_version()),
     )
 

@@ -9,7 +9,8 @@ from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.planner.verify.verification_report import RULES, Check, Wrong
+from gpuplan.planner.model.verification import Check, WrongFigure
+from gpuplan.planner.verify.rules import RULES
 
 Path = tuple[str | int, ...]
 
@@ -44,7 +45,7 @@ class FieldCoverage:
         self._seen: set[Path] = set()
         self._trusted: list[Path] = []
         self._figures = dict.fromkeys((rule.name for rule in RULES), 0)
-        self._wrong: list[Wrong] = []
+        self._wrong: list[WrongFigure] = []
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ class FieldCoverage:
     def _add(self, check: str, path: Path, stated: Any, expected: Any, why: str) -> None:
         expected = float(f"{expected:.9g}") if isinstance(expected, float) else expected
         self._wrong.append(
-            Wrong(figure=Fault(path, "").field, check=check, stated=stated, recomputed=expected, why=why)
+            WrongFigure(figure=Fault(path, "").field, check=check, stated=stated, found=expected, why=why)
         )
 
     # --- closing ----------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ class FieldCoverage:
         self._figures["completeness"] += 1
 
     @property
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[WrongFigure, ...]:
         """Every wrong figure in the order of the checks, once per reason."""
         return tuple(self._wrong)
 
@@ -210,7 +211,14 @@ class FieldCoverage:
         """Every rule that applied to at least one figure."""
         counts = [sum(wrong_figure.check == rule.name for wrong_figure in self._wrong) for rule in RULES]
         return tuple(
-            Check(rule=rule, figures=self._figures[rule.name], wrong=wrong)
+            Check(
+                check=rule.name,
+                says=rule.says,
+                basis=rule.basis,
+                passed=wrong == 0,
+                figures=self._figures[rule.name],
+                wrong=wrong,
+            )
             for rule, wrong in zip(RULES, counts, strict=True)
             if self._figures[rule.name]
         )

@@ -6,14 +6,16 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.snapshots.snapshot import snapshot_id_of
 from gpuplan.planner.model.plan import Infeasible, Plan
+from gpuplan.planner.model.verification import Verification
 from gpuplan.planner.verify.document_identity import identity, machines_of
+from gpuplan.planner.verify.field_coverage import MOST_WRONG
 from gpuplan.planner.verify.infeasibility_check import check_infeasible
 from gpuplan.planner.verify.plan_check import check_planned
 from gpuplan.planner.verify.prose import prose
 from gpuplan.planner.verify.replay_tolerance import REPLAYED
+from gpuplan.planner.verify.rules import BASES
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import Context, context_of
-from gpuplan.planner.verify.verification_report import Verification
 
 #: Taken on trust besides prose: the job, its settings and what identifies the answer.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
@@ -66,14 +68,16 @@ def verified(submitted_plan: SubmittedPlan, columns: Columns, *, owned: tuple[Ow
     covers = check_planned(context) if submitted_plan.planned else check_infeasible(context)
     field_coverage.close()
     return Verification(
-        part=submitted_plan.part,
         id=field_coverage.text("id"),
+        of=submitted_plan.part,
         snapshot_id=columns.snapshot_id,
-        version=field_coverage.text("version"),
+        made_by=field_coverage.text("version"),
+        wrong=field_coverage.wrong[:MOST_WRONG],
+        wrong_count=len(field_coverage.wrong),
         checks=field_coverage.checks(),
-        wrong=field_coverage.wrong,
+        bases=BASES,
         covers=covers,
-        taken=(*TAKEN, TAKEN_LIVE) if field_coverage.has("live_capacity") else TAKEN,
+        taken_on_trust=(*TAKEN, TAKEN_LIVE) if field_coverage.has("live_capacity") else TAKEN,
     )
 
 

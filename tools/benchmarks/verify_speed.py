@@ -64,7 +64,7 @@ def main() -> None:
             began = time.process_time()
             result = verified(submitted_plan, columns)
             taken.append(time.process_time() - began)
-            right += result.verified
+            right += not result.wrong_count
             gap = getattr(result.covers, "which_is_below_the_plan_by_percent", None)
             below += [gap] if gap is not None else []
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -18,6 +18,7 @@ from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.verification import Verification
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.planning import plan
@@ -25,7 +26,6 @@ from gpuplan.planner.serialization.inventory_id import inventory_id
 from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification import verified
-from gpuplan.planner.verify.verification_report import Verification
 from tests.planner.small_catalogues import random_columns
 
 Document = dict[str, Any]

@@ -8,8 +8,8 @@ import pytest
 
 from gpuplan.api.exports.export_formats import exports
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.planner.model.verification import Verification
 from gpuplan.planner.performance.fitted_constants import trying
-from gpuplan.planner.verify.verification_report import Verification
 from tests.planner.spot_settings import replaced_at_once
 from tests.planner.strategies.phased.test_migration_costs import rig
 from tests.planner.test_what_may_be_chosen import market, offer

@@ -8,7 +8,7 @@ import pytest
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Constraints, DataSource, Preset, TrainingJob
 from gpuplan.planner.model.settings import Credit, Discount, PlannerSettings
-from gpuplan.planner.verify.verification_report import Verification
+from gpuplan.planner.model.verification import Verification
 from tests.planner.small_catalogues import START
 from tests.planner.verify.answers import (
     Document,
@@ -113,7 +113,7 @@ def test_every_number_of_the_question_is_told_by_the_id(answer: Document) -> Non
 
 def test_meta_is_no_part_of_what_is_claimed() -> None:
     answer = PLANNED | {"meta": {"milliseconds": -1.0, "created_at": "yesterday"}}
-    assert judged(answer).verified
+    assert not judged(answer).wrong_count
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_meta_is_no_part_of_what_is_claimed() -> None:
     ],
 )
 def test_every_name_of_an_answer_is_caught_when_it_is_changed(path: Path) -> None:
-    assert not judged(tampered(PLANNED, path, "elsewhere")).verified
+    assert judged(tampered(PLANNED, path, "elsewhere")).wrong_count
 
 
 def test_a_figure_that_no_plan_has_is_named() -> None:

@@ -1,9 +1,6 @@
-"""The typed result of a verification: every check with its basis, and every wrong figure."""
+"""The checks of a verification, each with its basis and the statement that it checks."""
 
 from dataclasses import dataclass
-from typing import Any
-
-from gpuplan.planner.model.verification import InfeasibleComparison, PhasedComparison, SingleComparison
 
 #: Whether a check is independent of the estimator.
 INDEPENDENT = "independent"
@@ -87,42 +84,3 @@ RULES = (
     ),
     Rule(name="completeness", basis=INDEPENDENT, says="a check covers every figure of the document"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
-    """A wrong figure: its path, the stated and the recomputed value, and why it is wrong."""
-
-    figure: str
-    check: str
-    stated: Any
-    recomputed: Any
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One rule, the number of figures that it covered, and how many of them are wrong."""
-
-    rule: Rule
-    figures: int
-    wrong: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """The result: `covers` summarises the comparison with the bound, `taken` is taken on trust."""
-
-    part: str
-    id: str
-    snapshot_id: str
-    version: str
-    checks: tuple[Check, ...]
-    wrong: tuple[Wrong, ...]
-    covers: SingleComparison | PhasedComparison | InfeasibleComparison
-    taken: tuple[str, ...]
-
-    @property
-    def verified(self) -> bool:
-        """Whether no figure is wrong."""
-        return not self.wrong
