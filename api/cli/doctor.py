@@ -30,9 +30,9 @@ def doctor(
     if as_json:
         print_json(answer)
     else:
-        for finding in answer["findings"]:
-            advice = f"\n         -> {plain(finding['advice'])}" if finding["advice"] else ""
-            answers().write(f"{_SIGNS[finding['status']]}  {finding['name']}: {plain(finding['found'])}{advice}\n")
-        answers().write(f"{'something is broken' if answer['outcome'] == 'broken' else 'fine'}\n")
-    if answer["outcome"] == "broken":
+        for finding in answer.findings:
+            advice = f"\n         -> {plain(finding.advice)}" if finding.advice else ""
+            answers().write(f"{_SIGNS[finding.status]}  {finding.name}: {plain(finding.found)}{advice}\n")
+        answers().write(f"{'something is broken' if answer.outcome == 'broken' else 'fine'}\n")
+    if answer.outcome == "broken":
         raise typer.Exit(EXIT_BROKEN)

@@ -1,12 +1,17 @@
 """`gpuplan slack`: allow, list and remove Slack workspaces."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson
-from gpuplan.api.cli.standard_output import console
+from gpuplan.api.presentation.sections import Sections, sections_of
+from gpuplan.api.presentation.text_tables import listing as as_table
+
+if TYPE_CHECKING:
+    from gpuplan.api.slack.workspaces import AllowedWorkspace
 
 Workspace = Annotated[str, typer.Argument(metavar="ID", help="A workspace (T0123ABCD) or an enterprise (E0123ABCD).")]
 
@@ -31,10 +36,8 @@ def allow(
     from gpuplan.api.slack.workspaces import allow as allow_workspace
 
     answer = allow_workspace(open_gpuplan(), workspace, scope=scope, name=name)
-    if as_json:
-        print_json(answer)
-        return
-    console().print(f"{answer['workspace']} is allowed to {answer['scope']}, as {answer['name']}")
+    line = f"{answer.workspace} is allowed to {answer.scope}, as {answer.name}"
+    print_answer(answer, lambda _: line, as_json=as_json)
 
 
 def listing(*, as_json: AsJson = False) -> None:
@@ -42,19 +45,14 @@ def listing(*, as_json: AsJson = False) -> None:
     from gpuplan.api.slack.workspaces import row
 
     rows = [row(workspace) for workspace in open_gpuplan().store.slack.workspaces()]
-    if as_json:
-        print_json({"workspaces": rows})
-        return
-    from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.sections import sections_of
-    from gpuplan.api.presentation.text_tables import listing as as_table
+    print_answer({"workspaces": rows}, lambda _: _listed(rows), as_json=as_json)
 
-    titles = ("workspace", "name", "scope", "since")
-    shown = [(row["workspace"], row["name"], row["scope"], row["allowed_at"][:10]) for row in rows]
+
+def _listed(rows: "Sequence[AllowedWorkspace]") -> Sections | str:
+    shown = [(row.workspace, row.name, row.scope, row.allowed_at[:10]) for row in rows]
     if not shown:
-        console().print("no workspace is allowed yet: gpuplan slack allow T0123ABCD")
-        return
-    print_sections(sections_of(as_table(titles, shown)))
+        return "no workspace is allowed yet: gpuplan slack allow T0123ABCD"
+    return sections_of(as_table(("workspace", "name", "scope", "since"), shown))
 
 
 def remove(workspace: Workspace, *, as_json: AsJson = False) -> None:
@@ -62,7 +60,4 @@ def remove(workspace: Workspace, *, as_json: AsJson = False) -> None:
     from gpuplan.api.slack.workspaces import remove as remove_workspace
 
     answer = remove_workspace(open_gpuplan(), workspace)
-    if as_json:
-        print_json(answer)
-        return
-    console().print(f"{answer['removed']} is removed")
+    print_answer(answer, lambda _: f"{answer.removed} is removed", as_json=as_json)

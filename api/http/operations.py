@@ -37,8 +37,9 @@ class SnapshotQuery(BaseModel):
 class Operation:
     """One operation: where it is, what it takes and answers, and the method of the services that answers it.
 
-    One that `names_stored` things, such as a snapshot or a plan, answers 404 for unknown ones. One that `checks` its document refuses an unreadable one at once, and then answers in the threads for questions that
-    take seconds, as one that `takes_seconds` does.
+    One that `names_stored` things, such as a snapshot or a plan, answers 404 for unknown ones. One that `checks` its
+    document refuses an unreadable one at once, and then answers in the threads for questions that take seconds, as one
+    that `takes_seconds` does.
     """
 
     path: str

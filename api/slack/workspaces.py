@@ -1,12 +1,12 @@
 """Allowed workspaces with their scope, name and bot token."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gpuplan.api.security.authorization import Requester, record
 from gpuplan.api.security.identity import SCOPES, Identity, Scope, with_lesser
 from gpuplan.api.slack.slack_settings import SlackSettings
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -19,9 +19,26 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 80
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedWorkspace:
+    """A workspace that may use gpuplan, up to a scope."""
+
+    workspace: str
+    name: str
+    scope: str
+    allowed_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedWorkspace:
+    """The id of a workspace that may use gpuplan no longer."""
+
+    removed: str
+
+
 def allow(
     gpuplan: "Services", workspace_id: str, *, scope: str, name: str | None, now: datetime | None = None
-) -> JsonObject:
+) -> AllowedWorkspace:
     """Allow a workspace (T...) or an enterprise (E...), up to a scope. Raises `UnusableInput`."""
     checked = workspace_id.strip().upper()
     if not (2 <= len(checked) <= 40 and checked.isascii() and checked.isalnum() and checked[0] in "TE"):
@@ -44,22 +61,22 @@ def allow(
     return row(slack_workspace)
 
 
-def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = None) -> JsonObject:
+def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = None) -> RemovedWorkspace:
     """Remove a workspace and delete its token. Raises `NotStored` if it was not allowed."""
     checked = workspace_id.strip().upper()
     gpuplan.store.slack.remove(checked)
     gpuplan.store.access.record(record("slack.remove", checked, now or datetime.now(UTC)))
-    return {"removed": checked}
+    return RemovedWorkspace(removed=checked)
 
 
-def row(workspace: SlackWorkspace) -> JsonObject:
-    """A workspace as JSON."""
-    return {
-        "workspace": workspace.id,
-        "name": workspace.identity,
-        "scope": workspace.scope,
-        "allowed_at": workspace.created_at.isoformat(),
-    }
+def row(workspace: SlackWorkspace) -> AllowedWorkspace:
+    """A workspace as the command line lists it."""
+    return AllowedWorkspace(
+        workspace=workspace.id,
+        name=workspace.identity,
+        scope=workspace.scope,
+        allowed_at=workspace.created_at.isoformat(),
+    )
 
 
 def scopes_of(workspace: SlackWorkspace) -> frozenset[Scope]:

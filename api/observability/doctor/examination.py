@@ -12,27 +12,21 @@ from gpuplan.api.observability.doctor import (
     telemetry_state,
 )
 from gpuplan.api.observability.doctor.environment_variables import variables
-from gpuplan.api.observability.doctor.finding import Finding, looked_at
+from gpuplan.api.observability.doctor.finding import Examination, Finding, looked_at
 from gpuplan.api.observability.telemetry_settings import USUAL_STALE_AFTER_HOURS, telemetry_settings
 from gpuplan.api.schemas.settings_file import Environment
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
-def examine(given: Mapping[str, Path], *, online: bool, host: str, port: int) -> JsonObject:
-    """`{"outcome": "fine"
-
-     "broken", "findings": [{"name", "status", "found", "advice"}]}`; warnings count as fine.
-
-    `given` replaces files named by the environment.
-    """
+def examine(given: Mapping[str, Path], *, online: bool, host: str, port: int) -> Examination:
+    """All findings; `given` replaces files named by the environment."""
 
     def everything() -> list[Finding]:
         return _examined(Environment().model_copy(update=dict(given)), online=online, host=host, port=port)
 
     findings = looked_at("environment", everything)
-    outcome = "broken" if any(finding.status == "broken" for finding in findings) else "fine"
-    return {"outcome": outcome, "findings": [finding.document() for finding in findings]}
+    is_broken = any(finding.status == "broken" for finding in findings)
+    return Examination(outcome="broken" if is_broken else "fine", findings=tuple(findings))
 
 
 def _examined(environment: Environment, *, online: bool, host: str, port: int) -> list[Finding]:

@@ -1,10 +1,9 @@
 """The result of one check: its status, what it found, and what to do."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
-from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
 
@@ -20,9 +19,13 @@ class Finding:
     found: str
     advice: str = ""
 
-    def document(self) -> JsonObject:
-        """As JSON."""
-        return asdict(self)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """All findings; the outcome is broken if one of them is, and warnings count as fine."""
+
+    outcome: Literal["fine", "broken"]
+    findings: tuple[Finding, ...]
 
 
 def ok(name: str, summary: str) -> Finding:
