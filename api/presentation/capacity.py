@@ -1,5 +1,7 @@
 """How likely machines are obtained, as a table, and what was not learned."""
 
+from collections.abc import Sequence
+
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import located, number, when
 from gpuplan.api.presentation.text_tables import bullets, footer, heading, listing
@@ -30,7 +32,7 @@ def render_capacity(answer: CapacityAnswers) -> Sections:
     if rows:
         blocks += [listing(_TITLES, rows, right=(5, 6, 7)), footer(MODELLED)]
     if answer.not_learned:
-        blocks += [heading("Not learned", "not-learned"), *bullets(map(_missing, answer.not_learned), Tone.WARNING)]
+        blocks += [heading("Not learned", "not-learned"), *bullets(_missing(answer.not_learned), Tone.WARNING)]
     return sections_of(*blocks)
 
 
@@ -43,7 +45,12 @@ def _notes(row: Capacity) -> str:
     return "; ".join(parts)
 
 
-def _missing(row: NotLearned) -> str:
-    what = " ".join(part for part in (row.provider, row.region, row.instance_type) if part)
-    part = "" if row.what in ("capacity", "price_kind") else f" ({row.what})"
-    return f"{what}{part}: {row.reason}"
+def _missing(rows: Sequence[NotLearned]) -> list[str]:
+    """A line for each reason, with what it holds for: `crusoe, nebius: publishes no such figure`."""
+    of_reason: dict[str, list[str]] = {}
+    for row in rows:
+        place = located(row.region, "") if row.region else ""
+        what = " ".join(part for part in (row.provider, place, row.instance_type) if part)
+        part = "" if row.what in ("capacity", "price_kind") else f" ({row.what})"
+        of_reason.setdefault(row.reason.removeprefix(f"{row.provider}: "), []).append(what + part)
+    return [f"{', '.join(whats)}: {reason}" for reason, whats in of_reason.items()]

@@ -99,6 +99,7 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> JsonObject:
         # Other words of the workload stay: the schema says that a measured run does not take them.
         rest = {name: value for name, value in made["workload"].items() if name != "model"}
         made["workload"] = rest | {"kind": "measured", **run, "like": models[0]}
+        made.setdefault("name", f"a run like {models[0]}")
     return made
 
 

@@ -111,6 +111,7 @@ def test_words_may_begin_with_a_run_as_people_state_it(
 ) -> None:
     made = job_of_words(words.split())
     assert made.pop("workload") == {"kind": "measured", **run}
+    assert made.pop("name") == f"a run like {run['like']}"
     assert made == ({"constraints": {"vendors": ["nvidia"]}} if rest is None else rest)
 
 
