@@ -1,8 +1,10 @@
 """Typed answers out of the parts that a test is about; everything else is empty, zero or absent."""
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeAliasType, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -22,7 +24,16 @@ _NEUTRAL: dict[object, object] = {
 
 def answer_of[Answer](kind: type[Answer], part: dict[str, Any] | None = None) -> Answer:
     """An answer of this type with these parts, as JSON has them."""
-    return TypeAdapter(kind).validate_python(completed(kind, part or {}))
+    answer: Answer = _adapter(kind).validate_python(completed(kind, part or {}))
+    return answer
+
+
+#: What reads answers of a type: pydantic takes a tenth of a second to make one.
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+#: Which types the fields of a class have: Python finds them out anew each time.
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def completed(kind: Any, given: Any) -> Any:
@@ -37,7 +48,7 @@ def completed(kind: Any, given: Any) -> Any:
     if origin is tuple:
         return [completed(args[0], item) for item in given]
     if is_dataclass(kind) and isinstance(given, dict):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         known = {wire_name(field.name): field for field in fields(kind)}
         whole = {
             key: _neutral(hints[field.name])
@@ -48,7 +59,7 @@ def completed(kind: Any, given: Any) -> Any:
             key: completed(hints[known[key].name], value) if key in known else value for key, value in given.items()
         }
     if is_typeddict(kind) and isinstance(given, dict):
-        return {key: _neutral(hint) for key, hint in get_type_hints(kind).items()} | given
+        return {key: _neutral(hint) for key, hint in _hints(kind).items()} | given
     return given
 
 

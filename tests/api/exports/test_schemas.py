@@ -40,6 +40,12 @@ def schema(name: str) -> Any:
 
 
 @cache
+def asked(machine: str, kind: str, nodes: int, name: str) -> dict[str, Any]:
+    """An answer of one phase."""
+    return answer(phase(machine, kind=kind, nodes=nodes), name=name)
+
+
+@cache
 def made(to: str) -> list[str]:
     """Every file of the format that these machines, kinds, node counts and names give, every second with an image."""
     texts = []
@@ -49,9 +55,10 @@ def made(to: str) -> list[str]:
             for nodes, image in ((1, None), (3, None if to == "slurm" else "ghcr.io/me/train:1")):
                 wishes = read_wishes(command=COMMAND, image=image, reservation=reservation)
                 for name in NAMES if kind == "spot" else NAMES[:1]:
-                    document = answer(phase(machine, kind=kind, nodes=nodes), name=name)
                     try:
-                        texts += [file.text for file in exports(document, to=to, wishes=wishes)]
+                        texts += [
+                            file.text for file in exports(asked(machine, kind, nodes, name), to=to, wishes=wishes)
+                        ]
                     except UnusableInput:
                         continue
     assert len(texts) > (1 if to in {"lambda", "nebius", "runpod"} else 20)
