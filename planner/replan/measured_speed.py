@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.learned import AcceleratorCorrection, LearnedCorrections, Shift
+from gpuplan.planner.model.replan import Measured
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.performance.run_comparison import GOODPUT_SIGMA, LEAST_TRAINING
-from gpuplan.planner.replan.replan_answer import Measured
 from gpuplan.planner.replan.running_job import MOST_TIMES_OFF, Left, UnderWay
 from gpuplan.planner.workload.step_work import Work
 

@@ -4,21 +4,9 @@ from dataclasses import dataclass
 
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, NoPlan, Planned
+from gpuplan.planner.model.replan import Measured
 from gpuplan.planner.replan.running_job import Left, UnderWay
 from gpuplan.planner.strategies.schedule import Schedule
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """A measured speed: `factor` is actual over estimated time of the work.
-
-    `rate` and `predicted` are the measured and the estimated figure, in `unit` (of work per second, or hours so far).
-    """
-
-    factor: float
-    rate: float
-    predicted: float
-    unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

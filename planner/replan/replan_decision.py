@@ -33,13 +33,14 @@ from gpuplan.planner.model.frameworks import runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.model.outcome import Choice, Moved, NoPlan, Planned
+from gpuplan.planner.model.replan import Measured
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.estimator_request import REASONS
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.planning import best_plan
 from gpuplan.planner.replan.measured_speed import learned_on_this_machine, measured
-from gpuplan.planner.replan.replan_answer import GoingOn, Measured, Replanned
+from gpuplan.planner.replan.replan_answer import GoingOn, Replanned
 from gpuplan.planner.replan.running_job import Left, On, UnderWay, left_of
 from gpuplan.planner.replan.running_machines import running_market
 from gpuplan.planner.replan.stays_optimal import stays_optimal_until

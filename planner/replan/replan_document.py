@@ -13,7 +13,7 @@ from gpuplan.planner.model import plan as plans
 from gpuplan.planner.model import replan as model
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.replan.replan_answer import GoingOn, Measured, Replanned
+from gpuplan.planner.replan.replan_answer import GoingOn, Replanned
 from gpuplan.planner.replan.replan_text import in_all, summary
 from gpuplan.planner.replan.running_job import UnderWay
 from gpuplan.planner.serialization.answer_id import answer_id
@@ -80,12 +80,12 @@ def _running(replanned: Replanned) -> model.Running:
     )
 
 
-def _measured(measured: Measured) -> model.Measured:
-    return model.Measured(
+def _measured(measured: model.Measured) -> model.Measured:
+    return replace(
+        measured,
         factor=rounded(measured.factor),
         rate=rounded(measured.rate),
         predicted=rounded(measured.predicted),
-        unit=measured.unit,
     )
 
 
