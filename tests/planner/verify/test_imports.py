@@ -21,6 +21,7 @@ SHARED = {
 }
 #: Declarations of answers. They say which fields are prose, and have no code that could be at fault.
 DECLARATIONS = {
+    "gpuplan.planner.model.capacity_ladder",
     "gpuplan.planner.model.live_capacity",
     "gpuplan.planner.model.plan",
     "gpuplan.planner.model.shared",

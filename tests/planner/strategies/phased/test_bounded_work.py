@@ -121,7 +121,7 @@ def test_shares_of_machines_that_are_taken_away_often_are_split_a_few_times_howe
     sure = replace(
         LARGE,
         workload=Preset(model="llama-3-8b", tokens=1e12),
-        deadline_hours=150.0,
+        deadline_hours=140.0,
         confidence=0.9999,
         constraints=Constraints(max_nodes=128),
     )
