@@ -144,7 +144,7 @@ def never_better(job: TrainingJob, columns: Columns, draw: random.Random) -> Non
     assert objective(after) >= objective(outcome) * (1 - allowed), (job, tighter)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SEEDS)
 def test_no_plan_gets_better_over_a_small_catalogue(seed: int) -> None:
     draw = random.Random(seed)
