@@ -2,31 +2,37 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.excluded_machines import left_out
-from gpuplan.catalog.model.offer import Implausible
+from gpuplan.catalog.model.offer import Implausible, InstanceType
 from tools.catalogue_build import hardware
 from tools.catalogue_build.fact_tables import fact_table, mapping_table
 from tools.catalogue_build.hardware import instance_types
 from tools.catalogue_build.hardware_aws import ec2_instance_types, ec2_records
 
-TYPES = {instance_type.name: instance_type for instance_type in instance_types()}
 EC2_DEVICE_LISTS = (("GpuInfo", "Gpus"), ("NeuronInfo", "NeuronDevices"), ("InferenceAcceleratorInfo", "Accelerators"))
 #: EC2 states these before ECC (T4) or in error (512 GiB for a Trainium2 chip of 96 GiB).
 EC2_MEMORY_DIFFERS = {"T4", "T4g", "Trainium2"}
 
 
+@cache
+def types() -> dict[str, InstanceType]:
+    """Every machine by its name: made for the tests that ask, since it takes a second."""
+    return {instance_type.name: instance_type for instance_type in instance_types()}
+
+
 def test_every_machine_names_its_source_and_date() -> None:
-    for item in TYPES.values():
+    for item in types().values():
         assert "https://" in item.source, item.name
         assert item.as_of.startswith("20"), item.name
 
 
 def test_every_machine_has_vcpus_and_memory_in_proportion() -> None:
-    for item in TYPES.values():
+    for item in types().values():
         assert item.vcpus is not None, item.name
         assert item.ram_gib is not None, item.name
         assert 1.5 < item.ram_gib / item.vcpus < 25, item.name
@@ -34,13 +40,13 @@ def test_every_machine_has_vcpus_and_memory_in_proportion() -> None:
 
 
 def test_only_machines_with_peers_have_a_link() -> None:
-    for item in TYPES.values():
+    for item in types().values():
         assert (item.scaleup_domain > 1) == bool(item.intranode_link), item.name
         assert item.scaleup_domain % item.devices == 0, item.name
 
 
 def test_no_link_is_faster_than_the_device_can_drive() -> None:
-    for item in TYPES.values():
+    for item in types().values():
         chip = accelerators()[item.accelerator]
         fastest = max((chip.link_gbs or 0) / 2, chip.pcie_gbs or 0)
         assert item.intranode_gbs is None or item.intranode_gbs <= fastest, item.name
@@ -67,11 +73,11 @@ def test_every_accelerated_type_that_ec2_describes_is_covered_or_left_out_by_nam
     groups = ("GpuInfo", "NeuronInfo", "InferenceAcceleratorInfo", "FpgaInfo", "MediaAcceleratorInfo")
     accelerated = {name for name, record in ec2_records().items() if any(record.get(group) for group in groups)}
     assert len(accelerated) > 80
-    assert accelerated <= set(TYPES) | set(left_out())
+    assert accelerated <= set(types()) | set(left_out())
 
 
 def test_what_the_tables_say_of_a_type_that_ec2_describes_without_devices_agrees_with_ec2() -> None:
-    stated = [TYPES[row["name"]] for row in mapping_table("hardware_aws") if row["name"] in ec2_records()]
+    stated = [types()[row["name"]] for row in mapping_table("hardware_aws") if row["name"] in ec2_records()]
     assert [item.name for item in stated] == ["trn2u.48xlarge"]
     record = ec2_records()["trn2u.48xlarge"]
     assert stated[0].vcpus == record["VCpuInfo"]["DefaultVCpus"]
@@ -99,7 +105,7 @@ def test_what_the_tables_say_of_a_type_that_ec2_describes_without_devices_agrees
     ],
 )
 def test_network_is_that_of_the_whole_node_for_its_accelerators(name: str, gbps: float) -> None:
-    assert TYPES[name].network_gbps == gbps
+    assert types()[name].network_gbps == gbps
 
 
 @pytest.mark.parametrize(
@@ -116,7 +122,7 @@ def test_network_is_that_of_the_whole_node_for_its_accelerators(name: str, gbps:
     ],
 )
 def test_the_fast_link_reaches_as_far_as_documented(name: str, domain: int) -> None:
-    assert TYPES[name].scaleup_domain == domain
+    assert types()[name].scaleup_domain == domain
 
 
 @pytest.mark.parametrize(
@@ -134,10 +140,10 @@ def test_the_fast_link_reaches_as_far_as_documented(name: str, domain: int) -> N
     ],
 )
 def test_shares_of_a_card_are_exact_and_have_their_own_memory(name: str, count: Fraction, mib: int) -> None:
-    assert TYPES[name].accelerator_count == count
-    assert TYPES[name].accelerator_memory_mib == mib
-    assert TYPES[name].devices == 1
-    assert not TYPES[name].clusters
+    assert types()[name].accelerator_count == count
+    assert types()[name].accelerator_memory_mib == mib
+    assert types()[name].devices == 1
+    assert not types()[name].clusters
 
 
 @pytest.mark.parametrize(
@@ -156,11 +162,11 @@ def test_shares_of_a_card_are_exact_and_have_their_own_memory(name: str, count: 
     ],
 )
 def test_model_and_form_factor_follow_from_the_machine(name: str, accelerator: str, count: int) -> None:
-    assert (TYPES[name].accelerator, TYPES[name].accelerator_count) == (accelerator, Fraction(count))
+    assert (types()[name].accelerator, types()[name].accelerator_count) == (accelerator, Fraction(count))
 
 
 def test_what_can_only_be_reserved_is_not_sold_on_demand() -> None:
-    reserved = {name for name, item in TYPES.items() if not item.sold_on_demand}
+    reserved = {name for name, item in types().items() if not item.sold_on_demand}
     assert reserved == {
         "a3-highgpu-1g",
         "a3-highgpu-2g",
@@ -176,7 +182,7 @@ def test_what_can_only_be_reserved_is_not_sold_on_demand() -> None:
 
 
 def test_retired_families_are_there_and_marked_with_their_date() -> None:
-    retired = {name: item for name, item in TYPES.items() if item.retired}
+    retired = {name: item for name, item in types().items() if item.retired}
     assert {"p2.xlarge", "g2.2xlarge", "g3s.xlarge", "Standard_NC6", "Standard_NV6s_v2", "Standard_NC6s_v3"} <= set(
         retired
     )
@@ -185,7 +191,7 @@ def test_retired_families_are_there_and_marked_with_their_date() -> None:
 
 def test_fpga_and_video_machines_are_left_out_with_a_reason() -> None:
     assert {"f1.2xlarge", "f2.48xlarge", "vt1.3xlarge", "Standard_NP10s"} <= set(left_out())
-    assert not set(left_out()) & set(TYPES)
+    assert not set(left_out()) & set(types())
     assert all(left_out().values())
 
 
@@ -202,14 +208,14 @@ def test_fpga_and_video_machines_are_left_out_with_a_reason() -> None:
 def test_a_row_that_cannot_be_is_refused(
     change: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = replace(TYPES["p5.48xlarge"], **change)  # type: ignore[arg-type]
+    wrong = replace(types()["p5.48xlarge"], **change)  # type: ignore[arg-type]
     monkeypatch.setattr(hardware, "ec2_instance_types", lambda: [wrong])
     with pytest.raises(Implausible, match=complaint):
         instance_types()
 
 
 def test_a_type_stated_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "ec2_instance_types", lambda: [TYPES["a2-highgpu-1g"]])
+    monkeypatch.setattr(hardware, "ec2_instance_types", lambda: [types()["a2-highgpu-1g"]])
     with pytest.raises(Implausible, match="gcp/a2-highgpu-1g is stated twice"):
         instance_types()
 
@@ -217,7 +223,7 @@ def test_a_type_stated_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_priced_machine_is_covered_or_left_out_by_name() -> None:
     priced = {(row["provider"], row["instance_type"]) for row in fact_table("listed_prices")}
     composed = {(provider, name) for provider, name in priced if name.startswith(("n1-", "tpu-"))}
-    missing = {name for _, name in priced - composed} - set(TYPES) - set(left_out())
+    missing = {name for _, name in priced - composed} - set(types()) - set(left_out())
     assert len(priced) > 190
     assert not missing
 
@@ -225,5 +231,5 @@ def test_every_priced_machine_is_covered_or_left_out_by_name() -> None:
 def test_counts_agree_with_the_price_lists() -> None:
     rows = {row["instance_type"]: row["accelerator_count"] for row in fact_table("listed_prices")}
     for name, count in rows.items():
-        if name in TYPES:
-            assert float(TYPES[name].accelerator_count) == pytest.approx(float(count), abs=1e-3), name
+        if name in types():
+            assert float(types()[name].accelerator_count) == pytest.approx(float(count), abs=1e-3), name
