@@ -132,14 +132,13 @@ facts: $(DEV_STAMP)  ## take newer collected prices and runs of FROM (../shared/
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the facts in catalog/data/facts
 	$(BIN)/python -m tools.catalogue_build
 
-bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, the page
+bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, the page
 	$(BIN)/python -m tools.benchmarks.plan_speed
 	$(BIN)/python -m tools.benchmarks.phased_plans
 	$(BIN)/python -m tools.benchmarks.explanations
 	$(BIN)/python -m tools.benchmarks.verify_speed
 	$(BIN)/python -m tools.benchmarks.procurement
 	$(BIN)/python -m tools.benchmarks.portfolio 1
-	$(BIN)/python -m tools.benchmarks.cold_start
 	$(BIN)/python -m tools.benchmarks.page_speed
 
 docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
