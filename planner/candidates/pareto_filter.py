@@ -2,8 +2,7 @@
 
 In order of the first measure, a point is dominated exactly if an earlier one is no worse in the other two. The best
 earlier points form a staircase (second measure rising, third falling), in which one bisection finds the only point to
-compare with (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, JACM 1975). Before that, array
-operations drop the points that a few good points dominate, which are most.
+compare with (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, JACM 1975).
 """
 
 from bisect import bisect_right
@@ -14,9 +13,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Number of good points that all others are compared with first; each costs one pass over the remaining points.
-_PROBES = 48
-
 
 def nondominated(first: Floats, second: Floats, third: Floats, *, group: Ints | None = None) -> Ints:
     """Indices of the nondominated elements: no other is at most equal in all three measures and less in one.
@@ -24,12 +20,10 @@ def nondominated(first: Floats, second: Floats, third: Floats, *, group: Ints | 
     With a `group` per element, elements are compared within their group only. Of points equal in all three measures the
     first stays. All values must be finite. The result is sorted by group, first measure, then second.
     """
-    points = np.stack((first, second, third))
-    groups = np.zeros(points.shape[1], np.int64) if group is None else group
+    groups = np.zeros(len(first), np.int64) if group is None else group
     if len(third) and _is_constant_by_group(third, groups):
         return _nondominated_in_two(first, second, groups)
-    left = _unbeaten_by_probes(points, groups)
-    left = left[np.lexsort((*points[::-1, left], groups[left]))]
+    left = np.lexsort((third, second, first, groups))
     heights: list[float] = []
     depths: list[float] = []
     front, now = [], None
@@ -79,26 +73,3 @@ def _nondominated_in_two(first: Floats, second: Floats, groups: Ints) -> Ints:
         least = np.minimum.accumulate(second[part])
         fronts.append(part[np.append(True, second[part[1:]] < least[:-1])])
     return np.concatenate(fronts)
-
-
-def _unbeaten_by_probes(points: Floats, groups: Ints) -> Ints:
-    """Elements that none of a few good points of their group dominates."""
-    count = points.shape[1]
-    if count <= 4 * _PROBES:
-        return np.arange(count)
-    order = np.argsort(groups, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-    return np.concatenate([part[_unbeaten_in_one(points[:, part])] for part in parts])
-
-
-def _unbeaten_in_one(points: Floats) -> Ints:
-    """Elements that none of the points with the least sums of ranks dominates; such points are near the frontier."""
-    count = points.shape[1]
-    left = np.arange(count)
-    if count <= 4 * _PROBES:
-        return left
-    ranks = np.argsort(np.argsort(points, axis=1), axis=1).sum(axis=0)
-    for probe in np.argpartition(ranks, _PROBES)[:_PROBES].tolist():
-        rest, point = points[:, left], points[:, probe : probe + 1]
-        left = left[~((rest >= point).all(axis=0) & (rest > point).any(axis=0))]
-    return left
