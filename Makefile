@@ -132,14 +132,17 @@ facts: $(DEV_STAMP)  ## take newer collected prices and runs of FROM (../shared/
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the facts in catalog/data/facts
 	$(BIN)/python -m tools.catalogue_build
 
-bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, the page
+bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, the page, HTTP, a year of refreshes
 	$(BIN)/python -m tools.benchmarks.plan_speed
 	$(BIN)/python -m tools.benchmarks.phased_plans
 	$(BIN)/python -m tools.benchmarks.explanations
 	$(BIN)/python -m tools.benchmarks.verify_speed
 	$(BIN)/python -m tools.benchmarks.procurement
 	$(BIN)/python -m tools.benchmarks.portfolio 1
+	$(BIN)/python -m tools.benchmarks.cold_start
 	$(BIN)/python -m tools.benchmarks.page_speed
+	$(BIN)/python -m tools.benchmarks.http_load
+	$(BIN)/python -m tools.benchmarks.year_of_refreshes
 
 docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
