@@ -56,7 +56,7 @@ def work_of_blocks(name: str, task: str, network: Network, amount: Amount, train
         raise UnusableInput.at(
             "training",
             "method",
-            message=f"{training.method} needs attention or feed-forward projections, and {name} has none; accepted: full",
+            message=f"{training.method} needs attention or feed-forward projections, and gpuplan knows none in {name}; accepted: full",
         )
     parameters = all_layers.parameters + network.embedding_parameters + network.head_parameters
     adapters = 0.0

@@ -72,7 +72,10 @@ def _table(name: str) -> list[dict[str, str]]:
 
 
 #: Columns of `counted_models.csv` that become details of a preset.
-_TOTALS = ("parameters", "gflops", "melements", "passes", "saved", "steps", "tables", "exchanged")
+_TOTALS = (
+    *("parameters", "gflops", "melements", "passes", "saved", "steps", "tables", "exchanged"),
+    *("adapter_width", "adapter_gflops", "narrowest"),
+)
 
 
 def _whole(row: dict[str, str]) -> dict[str, str]:

@@ -26,7 +26,9 @@ ENTRY_SHARE = 0.3
 def whole(details: Mapping[str, str], length: int) -> Network:
     """The network of a row: `gflops` forward (2 per multiply-add) and `melements` of layer outputs per sample or token.
 
-    A sample has `length` tokens in models that read tokens; other models have `length` 0.
+    A sample has `length` tokens in models that read tokens; other models have `length` 0. `adapter_width` is the sum of
+    in + out of the attention and feed-forward projections, `adapter_gflops` their forward FLOPs per sample and unit of
+    rank, both from the published dimensions; rows without them cannot be trained by adapters.
     """
     units = max(1, length)
     elements = float(details["melements"]) * 1e6 * units
@@ -40,6 +42,8 @@ def whole(details: Mapping[str, str], length: int) -> Network:
         saved=saved * elements,
         recomputable=RECOMPUTABLE * (saved - 1.0) * elements,
         saved_unfused=SAVED_UNFUSED * elements,
+        adapter_width=float(details.get("adapter_width") or 0.0),
+        adapter_flops=float(details.get("adapter_gflops") or 0.0) * 1e9,
     ).times(1.0 / BLOCKS)
     block = Block(entry=ENTRY_SHARE * elements / BLOCKS, tally=one_block)
     return Network(
@@ -47,4 +51,5 @@ def whole(details: Mapping[str, str], length: int) -> Network:
         sequential_steps=int(details.get("steps") or 1),
         table_parameters=float(details.get("tables") or 0.0),
         exchanged=2.0 * exchanged,
+        narrowest=float(details.get("narrowest") or 0.0),
     )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance import On, estimate_on
@@ -49,3 +50,32 @@ def test_exchanging_table_rows_takes_time_that_a_slower_fabric_lengthens() -> No
         for gbps in (1600.0, 200.0)
     ]
     assert seconds[1] > 1.2 * seconds[0]
+
+
+def test_adapters_of_flux_are_those_of_its_published_layers() -> None:
+    """19 blocks with projections of their own for image and text, 38 that project both together, of width 3072."""
+    full = work_of(Preset(model="flux", samples=1000), SGD)
+    lora = work_of(Preset(model="flux", samples=1000), Training(method="lora", rank=16, precision="bf16"))
+    layer, attention, feed_forward = 3072, 4 * (3072 + 3072), 2 * (3072 + 12288)
+    joint = 3 * (layer + layer) + (layer + 4 * layer) + (5 * layer + layer)
+    assert lora.trainable_parameters == 16 * (19 * 2 * (attention + feed_forward) + 38 * joint)
+    assert lora.parameters == full.parameters + lora.trainable_parameters
+    assert full.flops_per_unit * 2 / 3 < lora.flops_per_unit < full.flops_per_unit * 0.7
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if "adapter_width" in dict(presets()[name].details)])
+def test_adapters_are_counted_once_per_position_of_the_sample(name: str) -> None:
+    """A projection that widens fourfold has four fifths of (in + out) x narrower parameters, a square one half of them.
+
+    Multiplied at each position, they cost no more than the whole network does.
+    """
+    details = {key: float(value) for key, value in dict(presets()[name].details).items()}
+    assert 0.5 * details["adapter_width"] * details["narrowest"] < details["parameters"]
+    assert 0.5 * details["adapter_gflops"] * details["narrowest"] < details["gflops"]
+    with pytest.raises(UnusableInput, match="not below"):
+        work_of(Preset(model=name, samples=1e6), Training(method="lora", rank=int(details["narrowest"])))
+
+
+def test_a_model_whose_projections_are_not_known_is_refused_adapters() -> None:
+    with pytest.raises(UnusableInput, match=r"knows none in mamba2-1\.3b; accepted: full"):
+        work_of(Preset(model="mamba2-1.3b", tokens=1e9), Training(method="lora"))
