@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
-from gpuplan.api.cli.plan import AsJson, InventoryFile
+from gpuplan.api.cli.plan import AsJson, InventoryFile, SnapshotId
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.csv_cells import write_csv
 from gpuplan.api.presentation.offer_tables import render_accelerators, render_offers
@@ -31,9 +31,7 @@ def offers(
     geography: Annotated[str | None, typer.Option(help="A geography: us, eu, uk, asia ...")] = None,
     accelerator: Annotated[str | None, typer.Option(help="A name from `gpuplan accelerators`, or an alias.")] = None,
     kind: Annotated[str | None, typer.Option(help="A price kind: on_demand, spot, reserved_1y ...")] = None,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     instance_type: Annotated[str | None, typer.Option(help="An instance type or a glob: 'p5*'.")] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = Format.table,
     inventory: InventoryFile = None,

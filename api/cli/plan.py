@@ -25,6 +25,9 @@ InventoryFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Your o
 SettingsFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The planner's assumptions [GPUPLAN_SETTINGS].")
 ]
+SnapshotId = Annotated[
+    str | None, typer.Option("--snapshot", metavar="ID", help="Use this snapshot. Default: the current one.")
+]
 
 
 JobOrWords = Annotated[
@@ -63,9 +66,7 @@ def plan(
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Show the full answer with the Pareto frontier of cost and time.")
     ] = False,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     prices: Annotated[
         Prices | None,
         typer.Option(

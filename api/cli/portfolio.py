@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer, read_job
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, SnapshotId
 from gpuplan.api.presentation.portfolio import render_portfolio
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.portfolio.search_progress import Progress
@@ -32,9 +32,7 @@ def portfolio(
         typer.Option(metavar="N", min=1, help="Stop after N steps instead; gives the same plan on every machine."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search's random numbers.")] = 0,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:

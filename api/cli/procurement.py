@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer, read_job
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, SettingsFile
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, SettingsFile, SnapshotId
 from gpuplan.api.presentation.procurement import render_decision
 
 ForecastFile = Annotated[
@@ -17,9 +17,7 @@ def buy(
     jobs: ForecastFile,
     *,
     as_json: AsJson = False,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     settings: SettingsFile = None,
 ) -> None:
     """Decide what to buy, commit to and rent for a forecast of jobs."""

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, stated_job
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, SnapshotId, stated_job
 from gpuplan.api.presentation.replan import render_replan
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -45,26 +45,15 @@ def replan(
     since: Annotated[str | None, typer.Option(metavar="TIME", help="When the job started.")] = None,
     now: Annotated[str | None, typer.Option(metavar="TIME", help="The time of this status. Default: now.")] = None,
     as_json: AsJson = False,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Plan the rest of a running job at least cost: continue, move, or use more or fewer machines."""
-    machines = {
-        "instance_type": on,
-        "nodes": nodes,
-        "provider": provider,
-        "region": region,
-        "zone": zone,
-        "price_kind": kind,
-    }
-    stated = _stated(machines)
-    if stated and plan is None and not {"instance_type", "nodes"} <= set(stated):
-        raise UnusableInput.at("running", "on", message="names no machines; give both --on INSTANCE_TYPE and --nodes N")
+    where = {"provider": provider, "region": region, "zone": zone, "price_kind": kind}
+    machines = _machines({"instance_type": on, "nodes": nodes} | where, of_plan=plan is not None)
     running = _stated({"phase": phase, "saved": saved, "up_hours": up_hours, "rate": rate, "hours": hours})
-    running |= {"done": done, "spent_usd": spent, "up": _yes(up)} | ({"on": stated} if stated else {})
+    running |= {"done": done, "spent_usd": spent, "up": _yes(up)} | ({"on": machines} if machines else {})
     question = _stated({"plan": plan, "since": since, "now": now}) | {"running": running}
     if job:
         question["job"] = stated_job(job)
@@ -72,6 +61,14 @@ def replan(
     print_answer(answer, render_replan, as_json=as_json)
     if answer.outcome != "replanned":
         raise typer.Exit(EXIT_INFEASIBLE)
+
+
+def _machines(options: dict[str, str | None], *, of_plan: bool) -> JsonObject:
+    """The machines it runs on, as far as they are stated; a plan names the others."""
+    stated = _stated(options)
+    if stated and not of_plan and not {"instance_type", "nodes"} <= set(stated):
+        raise UnusableInput.at("running", "on", message="names no machines; give both --on INSTANCE_TYPE and --nodes N")
+    return stated
 
 
 def _stated(options: dict[str, str | None]) -> JsonObject:

@@ -70,17 +70,21 @@ def run_policy(
     solved = _saved_policy(str(policy), fit) if run is None else _solve_policy(run, fit)
     if save is not None:
         write_policy(save, solved)
-    answer: RunPolicy
-    if time is not None:
-        named = {"time": time, "work_left": work_left, "saved_work_left": saved_work_left, "at": at, "data_at": data_at}
-        answer = decision(
-            solved, _situation(named | {"starts_in": starts_in, "checkpoint_age": checkpoint_age}, up=up, since=since)
-        )
-    elif plan is not None and run is not None:
-        answer = replace(about(solved), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), run))
-    else:
-        answer = about(solved)
-    print_answer(answer, render_run_policy, as_json=as_json)
+    named = {"time": time, "work_left": work_left, "saved_work_left": saved_work_left, "at": at, "data_at": data_at}
+    named |= {"starts_in": starts_in, "checkpoint_age": checkpoint_age}
+    situation = None if time is None else _situation(named, up=up, since=since)
+    print_answer(_answer(solved, situation, run, plan), render_run_policy, as_json=as_json)
+
+
+def _answer(
+    policy: StoredPolicy, situation: SituationDocument | None, run: SpotRunDocument | None, plan: str | None
+) -> RunPolicy:
+    """The next step in a situation; without one what the policy is, beside the figures of the plan it follows."""
+    if situation is not None:
+        return decision(policy, situation)
+    if plan is not None and run is not None:
+        return replace(about(policy), as_planned=finish_of_plan(open_gpuplan().plans.saved(plan), run))
+    return about(policy)
 
 
 def simulate(

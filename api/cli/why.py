@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer
-from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
+from gpuplan.api.cli.plan import (
+    EXIT_INFEASIBLE,
+    AsJson,
+    InventoryFile,
+    JobOrWords,
+    SettingsFile,
+    SnapshotId,
+    stated_job,
+)
 from gpuplan.api.presentation.explanation import render_why
 from gpuplan.catalog.parsing.json_object import JsonObject
 
@@ -21,9 +29,7 @@ def why(
     ] = None,
     with_: Annotated[str | None, typer.Option("--with", metavar="X", help="How much would having this save?")] = None,
     as_json: AsJson = False,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
-    ] = None,
+    snapshot: SnapshotId = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
