@@ -15,17 +15,22 @@ if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
 
 
-def read_job(path: str) -> JsonObject:
-    """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
+def read_job(path: str, *, field: str = "job", accepted: str = "") -> JsonObject:
+    """The document in the file at `path`, or on standard input for `-`.
+
+    Raises `UnusableInput` at `field`, which names what the file holds; the message ends with what is `accepted`, if stated.
+    """
     from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
     from gpuplan.catalog.parsing.structured_text import read_document
     from gpuplan.catalog.runtime.errors import UnusableInput
 
     if path == "-":
         if sys.stdin is None:
-            raise UnusableInput.at("job", message="standard input is closed; name a job file, or pipe a job in")
+            raise UnusableInput.at(
+                field, message=f"standard input is closed; name a {field} file, or pipe a {field} in"
+            )
         return read_document(sys.stdin.buffer.read(MOST_BYTES_READ), name="standard input")
-    return read_document(read_file(Path(path), field="job"), name=path)
+    return read_document(read_file(Path(path), field=field, accepted=accepted), name=path)
 
 
 def read_job_or_words(given: list[str]) -> JsonObject:

@@ -43,7 +43,7 @@ def portfolio(
             message=f"{time_limit:g} is out of range; give seconds above 0, at most {LONGEST_SEARCH_S:g}",
         )
     answer = open_gpuplan(inventory=inventory, settings=settings).portfolios.plan(
-        read_job(jobs),
+        read_job(jobs, field="portfolio", accepted="name a YAML or JSON file that lists jobs, or - for standard input"),
         time_limit_s=None if iterations is not None else time_limit,
         iterations=iterations,
         seed=seed,

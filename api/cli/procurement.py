@@ -21,7 +21,9 @@ def buy(
     settings: SettingsFile = None,
 ) -> None:
     """Decide what to buy, commit to and rent for a forecast of jobs."""
-    document = read_job(jobs)
+    document = read_job(
+        jobs, field="forecast", accepted="name a YAML or JSON file of a forecast, or - for standard input"
+    )
     answer = open_gpuplan(settings=settings).procurement.decide(document, snapshot=snapshot)
     decided = answer.decision if answer.outcome == "decided" else answer.infeasible
     print_answer(answer, lambda _: render_decision(decided), as_json=as_json)

@@ -153,7 +153,7 @@ def _run(run: str | None, plan: str | None) -> SpotRunDocument:
         raise UnusableInput.at("run", message="give either a run file or --plan ID")
     if plan is not None:
         return run_of_saved_plan(open_gpuplan().context, plan)
-    return read_as(SpotRunDocument, read_job(str(run)))
+    return read_as(SpotRunDocument, read_job(str(run), field="run"))
 
 
 def _is_saved(policy: str) -> bool:

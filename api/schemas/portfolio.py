@@ -20,7 +20,7 @@ from gpuplan.catalog.parsing.document_fields import (
     whole_number,
 )
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.parsing.quantities import hours, looks_like_time, moment, usd
+from gpuplan.catalog.parsing.quantities import hours, looks_like_time, moment, shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob
 from gpuplan.planner.workload import work_of
@@ -54,6 +54,8 @@ Release = Annotated[
 def _jobs_listed(value: object) -> object:
     if isinstance(value, list) and not value:
         raise ValueError("is empty; list at least one job")
+    if not isinstance(value, str | list | tuple):
+        raise ValueError(f"{shown(value)} is not accepted; write a list of jobs")
     return listed(value, most=MOST_JOBS)
 
 
@@ -99,7 +101,7 @@ def parse_portfolio(document: JsonObject, *, now: datetime, quotas: tuple[QuotaD
     Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, jobs whose work cannot be
     counted, too many jobs or slots.
     """
-    given = read_as(PortfolioDocument, document)
+    given = _given(document)
     start = given.start or now.astimezone(UTC)
     jobs, faults = _jobs(given, start)
     if faults:
@@ -131,6 +133,23 @@ def parse_portfolio(document: JsonObject, *, now: datetime, quotas: tuple[QuotaD
         quotas=(*quotas_of(given.quotas), *quotas_of(quotas)),
         budget_usd=given.budget_usd,
     )
+
+
+def _given(document: JsonObject) -> PortfolioDocument:
+    """The document, or what is wrong with it as a portfolio."""
+    if "jobs" in document:
+        return read_as(PortfolioDocument, document)
+    if "workload" in document:
+        message = "is missing: this is one job, not a portfolio; list jobs under jobs, or plan this one alone"
+        raise UnusableInput.at("jobs", message=message)
+    try:
+        return read_as(PortfolioDocument, document)
+    except UnusableInput as error:
+        faults = (
+            Fault(fault.path, f"{fault.message}; list at least one job") if fault.path == ("jobs",) else fault
+            for fault in error.faults
+        )
+        raise UnusableInput(*faults) from None
 
 
 def _jobs(given: PortfolioDocument, start: datetime) -> tuple[list[PortfolioJob], list[Fault]]:

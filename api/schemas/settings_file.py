@@ -208,18 +208,20 @@ class SettingsFile(Document):
         return named
 
 
-def read_file(path: Path, *, field: str) -> bytes:
+def read_file(path: Path, *, field: str, accepted: str = "") -> bytes:
     """The bytes of a file that the user named at `field`.
 
     Stops reading beyond the parser's size limit, so that a device or a log file named by mistake does not fill the
-    memory. Raises `UnusableInput` at that field if it cannot be read.
+    memory. Raises `UnusableInput` at that field if it cannot be read; the message ends with what is `accepted`, if stated.
     """
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES_READ)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise UnusableInput.at(field, message=f"cannot read {str(path)!r}: {reason}") from error
+        raise UnusableInput.at(
+            field, message=f"cannot read {str(path)!r}: {reason}{accepted and '; ' + accepted}"
+        ) from error
 
 
 def planner_settings(path: Path | None) -> PlannerSettings:

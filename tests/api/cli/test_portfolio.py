@@ -189,6 +189,36 @@ def test_what_cannot_be_used_is_named_in_a_line(
     assert message in ended.err.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"job": []}, "jobs: is missing, and required; list at least one job"),
+        ({"horizon": "soon"}, "jobs: is missing, and required; list at least one job"),
+        ({"jobs": 3}, "jobs: 3 is not accepted; write a list of jobs"),
+        (TUNING, "jobs: is missing: this is one job, not a portfolio; list jobs under jobs, or plan this one alone"),
+    ],
+)
+def test_a_document_that_lists_no_jobs_is_told_what_a_portfolio_has(
+    run: Run, job_file: JobFile, document: dict[str, Any], message: str
+) -> None:
+    ended = run("portfolio", job_file(document))
+    assert ended.code == 2
+    assert f"gpuplan: {message}" in ended.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("command", "accepted"),
+    [("portfolio", "a YAML or JSON file that lists jobs"), ("buy", "a YAML or JSON file of a forecast")],
+)
+def test_a_file_that_is_not_there_is_named_for_what_it_should_hold(run: Run, command: str, accepted: str) -> None:
+    ended = run(command, "absent.yaml")
+    what = {"portfolio": "portfolio", "buy": "forecast"}[command]
+    assert (ended.code, ended.err.strip()) == (
+        2,
+        f"gpuplan: {what}: cannot read 'absent.yaml': No such file or directory; name {accepted}, or - for standard input",
+    )
+
+
 def test_a_hundred_thousand_jobs_and_a_time_limit_of_nothing_are_refused_at_once(run: Run, job_file: JobFile) -> None:
     too_many = run("portfolio", job_file({"jobs": [{"name": "x"}] * 100_000}))
     assert too_many.code == 2

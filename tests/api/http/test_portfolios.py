@@ -93,6 +93,14 @@ def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.
     assert run_answer["created_at"] <= run_answer["started_at"] <= run_answer["finished_at"]
 
 
+def test_one_job_is_refused_as_no_portfolio(client: httpx.Client) -> None:
+    refused = client.post("/v1/portfolios", json=TUNING)
+    assert refused.status_code == 422
+    (fault,) = refused.json()["errors"]
+    assert fault["pointer"] == "/jobs"
+    assert fault["detail"].startswith("is missing: this is one job, not a portfolio; list jobs under jobs")
+
+
 def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_plan_with_its_gap(
     client: httpx.Client,
 ) -> None:
