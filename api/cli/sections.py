@@ -1,9 +1,11 @@
 """Draws typed sections on a terminal, with rich."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -35,6 +37,10 @@ _STYLES = {
 }
 _BAR_COLUMNS = 40
 _ANY_WIDTH = 1_000
+#: The space between a number and its unit, where a line is never folded.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mk]?s|min|[hdy]|[kMGTP]i?B|k?W|kWh|k?g)(?![\w]))")
+#: Takes the place of that space while lines are folded: rich folds at every blank, a no-break space too.
+_UNFOLDED = "\ue000"
 
 
 def print_sections(sections: Sequence[Section], *, soft_wrap: bool = False, on: Console | None = None) -> None:
@@ -78,8 +84,8 @@ def _close(sections: Sequence[Section], rest: str) -> list[RenderableType]:
     return [*(part for section in sections for part in draw(section)), _last(rest)]
 
 
-def _last(rest: str) -> Text:
-    return Text(rest, style=_STYLES[Tone.MINOR])
+def _last(rest: str) -> RenderableType:
+    return _Prose(rest, Tone.MINOR)
 
 
 def _shorter(sections: tuple[Section, ...]) -> tuple[Section, ...]:
@@ -100,18 +106,18 @@ def _shorter(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 def draw(section: Section) -> list[RenderableType]:
     """The title and the parts of a section."""
-    title = [Text(section.title, style=_STYLES[Tone.STRONG])] if section.title else []
+    title = [_Prose(section.title, Tone.STRONG)] if section.title else []
     return [*title, *(renderable for part in section.parts for renderable in _block(part))]
 
 
 def _block(part: Block) -> Iterable[RenderableType]:
     match part:
         case Headline():
-            return [Text(part.text, style=_STYLES[part.tone])]
+            return [_Prose(part.text, part.tone)]
         case Sentence():
             # A closing line stands apart.
             apart = "\n" if part.tone is Tone.MINOR else ""
-            return [Text(apart + part.text, style=_STYLES[part.tone])]
+            return [_Prose(apart + part.text, part.tone)]
         case Facts():
             return [_facts(part)]
         case Table():
@@ -127,8 +133,25 @@ def _facts(part: Facts) -> Grid:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in part.rows:
-        grid.add_row(Text(f"  {name}"), Text(value))
+        grid.add_row(Text(f"  {name}"), _Prose(value))
     return grid
+
+
+class _Prose:
+    """Text whose lines are folded between words, but never between a number and its unit."""
+
+    def __init__(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        self._text = Text(text, style=_STYLES[tone])
+
+    def __rich_measure__(self, shown: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(shown, options, self._text)
+
+    def __rich_console__(self, shown: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        joined = self._text.copy()
+        joined.plain = _BEFORE_UNIT.sub(_UNFOLDED, joined.plain)
+        for line in joined.wrap(shown, options.max_width, overflow=options.overflow, no_wrap=options.no_wrap):
+            line.plain = line.plain.replace(_UNFOLDED, " ")
+            yield line
 
 
 def _table(part: Table) -> Grid:
@@ -146,7 +169,7 @@ def _table(part: Table) -> Grid:
         grid.add_column(column.title, justify=justify, no_wrap=column.is_figure, overflow="fold")  # type: ignore[arg-type]
     for row in part.rows:
         first = row[0] if titled else f"  {row[0]}"
-        grid.add_row(Text(first), *map(Text, row[1:]))
+        grid.add_row(_Prose(first), *map(_Prose, row[1:]))
     return grid
 
 
@@ -171,7 +194,7 @@ def _note(sentence: str, tone: Tone) -> Grid:
     grid = Grid.grid()
     grid.add_column(width=4)
     grid.add_column(overflow="fold")
-    grid.add_row(Text("  - "), Text(sentence, style=_STYLES[tone]))
+    grid.add_row(Text("  - "), _Prose(sentence, tone))
     return grid
 
 

@@ -14,7 +14,8 @@ import yaml
 from rich.console import Console
 from rich.text import Text
 
-from gpuplan.api.cli.sections import SHORT_LINES, SHORT_WIDTH, print_short
+from gpuplan.api.cli.sections import SHORT_LINES, SHORT_WIDTH, draw, print_short
+from gpuplan.api.presentation.sections import Sentence, facts, notes, section
 from gpuplan.api.presentation.short import short_answer
 from gpuplan.api.presentation.short_plan import (
     MOST_ACTIONS,
@@ -106,6 +107,21 @@ def test_a_short_answer_fits_a_screen_and_has_the_figures_of_the_json(gpuplan: S
     else:
         assert job not in PLANNED
         says_the_way_out(words(text), answer)
+
+
+@pytest.mark.parametrize("width", [24, 26, 31, 37, 40, 43, 52])
+@pytest.mark.parametrize(
+    "sentence", ["met with a probability of 90 % in 2 d 7 h, 80 GiB of 1,792 GB at 400 W", "90 % of 30 d"]
+)
+def test_no_line_ends_between_a_number_and_its_unit(sentence: str, width: int) -> None:
+    out = io.StringIO()
+    for part in draw(section("s", sentence, Sentence(text=sentence), facts(("time", sentence)), notes([sentence]))):
+        Console(file=out, width=width, markup=False, highlight=False).print(part)
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert not any(
+        line.startswith(("% ", "d ", "h ", "h,", "GiB", "GB", "W")) or line in ("%", "d", "h") for line in lines
+    )
+    assert " ".join(lines).replace("time ", "").replace("- ", "").split() == 4 * sentence.split()
 
 
 def place_of(provider: str, region: str) -> str:
