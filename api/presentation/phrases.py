@@ -84,6 +84,11 @@ def kind(what: Machines) -> str:
     return plain(what.price_kind.replace("_", " "))
 
 
+def mean_leaves_outages_out(plan: Plan) -> bool:
+    """Whether rare outages of days count in shares of runs only, not in the mean time: preempted machines return after a wait."""
+    return any(phase.preemption_wait_hours for phase in plan.phases)
+
+
 def price_estimate(phase: Phase) -> str | None:
     """The observed price of all machines with its date, the expected one and its band; None for a price as observed."""
     estimate = phase.price_estimate

@@ -6,7 +6,15 @@ from gpuplan.api.presentation.capacity_ladder import render_capacity_ladder
 from gpuplan.api.presentation.frontier import render_frontier
 from gpuplan.api.presentation.infeasibility import render_infeasible
 from gpuplan.api.presentation.optimality_phrases import best_of, deciding_ladder, why_nothing_of
-from gpuplan.api.presentation.phrases import identity, job_name, machines, node_price, offer, place_and_kind
+from gpuplan.api.presentation.phrases import (
+    identity,
+    job_name,
+    machines,
+    mean_leaves_outages_out,
+    node_price,
+    offer,
+    place_and_kind,
+)
 from gpuplan.api.presentation.schedule import render_schedule
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.standby import render_contingency_standby, render_standby
@@ -163,9 +171,10 @@ def _expected(proof: Certificate) -> list[tuple[str, object]]:
 def _certainty(plan: Plan) -> list[Block | Heading]:
     hours = plan.hours
     confidence = plan.job.get("confidence")
+    outages = "; rare outages of days count only in the shares below" if mean_leaves_outages_out(plan) else ""
     shown = facts(
         [
-            ("expected (mean)", f"{duration(hours.expected)}{_without_outages(plan)}"),
+            ("expected (mean)", f"{duration(hours.expected)}{outages}"),
             ("50 % of runs finish within", duration(hours.median)),
             (
                 f"{percent(confidence)} of runs finish within",
@@ -177,12 +186,6 @@ def _certainty(plan: Plan) -> list[Block | Heading]:
         ]
     )
     return [heading("Time and risk", "sure"), shown]
-
-
-def _without_outages(plan: Plan) -> str:
-    """What the mean leaves out where preempted machines return after a wait."""
-    waits = any(phase.preemption_wait_hours for phase in plan.phases)
-    return "; rare outages of days count only in the shares below" if waits else ""
 
 
 def _chance(probability: float | None) -> str:

@@ -14,6 +14,7 @@ from gpuplan.api.presentation.phrases import (
     job_name,
     kind,
     machines,
+    mean_leaves_outages_out,
     place,
     price,
     price_estimate,
@@ -42,6 +43,8 @@ NOTABLE_PART = Decimal("0.1")
 COST_PART_WORDS = {"setup": "set-up"}
 #: The average cost with refusals is shown if it is this many times that of the plan.
 LEAST_RISE = Decimal("1.01")
+#: The mean time says what it leaves out where 95 % of runs are within more than this many times the mean.
+FAR_TIMES = 2.0
 #: Letters of a job's name in a headline.
 NAME_LENGTH = 64
 _SAME_HOURS = 0.05
@@ -59,6 +62,8 @@ def _answer(plan: Plan) -> Section:
     planned = [phase for phase in plan.phases if not phase.is_standby]
     offers = number(plan.certificate.offers_considered)
     average = average_with_refusals(plan)
+    is_far = mean_leaves_outages_out(plan) and hours.p95 > FAR_TIMES * hours.expected
+    outages = " without rare outages" if is_far else ""
     return section(
         "answer",
         "",
@@ -70,7 +75,7 @@ def _answer(plan: Plan) -> Section:
             *(row for place_, phase in enumerate(planned) for row in _rent(phase, place_, len(planned))),
             ("cost", f"{usd(cost.expected)} expected{_other_cost(plan)}95 % of runs within {usd(cost.p95)}"),
             ("average", None if average is None else f"{usd(average)} if refusals lead to the choices below"),
-            ("time", f"{duration(hours.expected)} expected, 95 % of runs within {duration(hours.p95)}"),
+            ("time", f"{duration(hours.expected)} expected{outages}, 95 % of runs within {duration(hours.p95)}"),
             ("deadline", _deadline(plan)),
         ),
     )

@@ -8,6 +8,7 @@ from gpuplan.api.presentation.phrases import (
     job_name,
     kind,
     machines,
+    mean_leaves_outages_out,
     place,
     price,
     price_estimate,
@@ -128,9 +129,10 @@ def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
 def glance(plan: Plan) -> list[tuple[str, str, str]]:
     """Key figures of the answer: label, figure and note."""
     cost, hours, probability, ladder = plan.cost_usd, plan.hours, plan.deadline_probability, plan.capacity_ladder
+    outages = "; only this counts rare outages of days" if mean_leaves_outages_out(plan) else ""
     rows = [
         ("Expected cost", usd(cost.expected), f"95 % of runs: {usd(cost.p95)} at most"),
-        ("Expected time", duration(hours.expected), f"95 % of runs: {duration(hours.p95)} at most"),
+        ("Expected time", duration(hours.expected), f"95 % of runs: {duration(hours.p95)} at most{outages}"),
         ("Done", when(plan.finishes_at)[:10], when(plan.finishes_at)[11:]),
     ]
     if probability is not None:

@@ -50,6 +50,22 @@ def test_what_is_not_known_is_left_out_at_a_glance() -> None:
     assert [name for name, _, _ in glance(answer_of(Plan, plan))] == ["Expected cost", "Expected time", "Done"]
 
 
+@pytest.mark.parametrize(
+    ("wait", "beside"),
+    [
+        (1.5, "95 % of runs: 30 d at most; only this counts rare outages of days"),
+        (None, "95 % of runs: 30 d at most"),
+    ],
+)
+def test_the_expected_time_says_what_it_leaves_out(wait: float | None, beside: str) -> None:
+    plan = {
+        "cost_usd": {"expected": "10.00", "p95": "12.00"},
+        "hours": {"expected": 55.0, "p95": 720.0},
+        "phases": [{"preemption_wait_hours": wait}],
+    }
+    assert ("Expected time", "2 d 7 h", beside) in glance(answer_of(Plan, plan))
+
+
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
