@@ -222,6 +222,14 @@ def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Vi
     assert "stopped early" in page.inner_text("#told")
 
 
+def test_the_table_of_jobs_fits_a_window_of_1024_pixels(visit: Visits, planned_jobs: str) -> None:
+    reader = visit()
+    reader.page.set_viewport_size({"width": 1024, "height": 800})
+    reader.go(planned_jobs)
+    beyond = "table => table.parentElement.scrollWidth - table.parentElement.clientWidth"
+    assert reader.page.eval_on_selector("table.timed", beyond) <= 0
+
+
 def test_a_portfolio_is_mended_where_it_is_wrong(visit: Visits) -> None:
     reader = visit()
     reader.go("/portfolio?example=true")
