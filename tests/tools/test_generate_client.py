@@ -2,7 +2,8 @@
 
 import ast
 
-from tools.generate_client import CLIENT, blocking, stale
+from gpuplan_client.answers import procurement, shared
+from tools.generate_client import CLIENT, PARTS, blocking, stale
 
 
 def test_the_generated_files_of_the_client_are_current() -> None:
@@ -28,3 +29,9 @@ def test_a_change_to_the_awaiting_client_makes_the_other_one_stale() -> None:
     changed = source.replace("async def saved_plan(", "async def stored_plan(")
     assert "def stored_plan(" in blocking(changed)
     assert blocking(changed) != blocking(source)
+
+
+def test_types_stay_where_users_import_them_when_the_module_of_the_service_is_split() -> None:
+    assert {"CapacityLadder", "NextChoice", "ChanceSource", "BestOrder"} <= vars(shared).keys()
+    assert {"JobRuns", "SpendingRate", "BreakEven"} <= vars(procurement).keys()
+    assert not [name for name in PARTS if (CLIENT / "answers" / f"{name}.py").exists()]
