@@ -1,5 +1,6 @@
 """The answers of `gpuplan.plan`: the planner's typed answers with a card for notebooks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -76,9 +77,10 @@ class Infeasible(_Answer, model.Infeasible):
 def plan_answer(answer: PlanAnswer) -> Plan | Infeasible:
     """The answer of `plan` with its card and texts."""
     if isinstance(answer, PlannedAnswer):
-        return Plan(**_values(answer.plan), _answer=answer)
-    return Infeasible(**_values(answer.infeasible), _answer=answer)
+        return _extended(Plan, answer.plan, answer)
+    return _extended(Infeasible, answer.infeasible, answer)
 
 
-def _values(part: model.Plan | model.Infeasible) -> dict[str, Any]:
-    return {field.name: getattr(part, field.name) for field in fields(part)}
+def _extended[Answer](kind: Callable[..., Answer], part: model.Plan | model.Infeasible, answer: PlanAnswer) -> Answer:
+    """The answer with the fields of `part`, which `kind` extends."""
+    return kind(**{field.name: getattr(part, field.name) for field in fields(part)}, _answer=answer)
