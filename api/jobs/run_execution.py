@@ -3,12 +3,14 @@
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_failures import failure_of
-from gpuplan.api.jobs.search_history import SearchHistory
+from gpuplan.api.jobs.search_history import SearchHistory, SearchProgress
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
@@ -69,8 +71,8 @@ def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> JsonObjec
     history = SearchHistory()
 
     def report(progress: "Progress") -> None:
-        document = progress_document(progress)
-        heartbeat.tell(document | {"history": history.after(document)})
+        reported = reported_progress(progress)
+        heartbeat.tell(wire(replace(reported, history=history.after(reported))))
 
     asked = dict(run.request)
     answer: JsonObject = wire(
@@ -81,21 +83,25 @@ def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> JsonObjec
     return answer
 
 
-def progress_document(progress: "Progress") -> JsonObject:
-    """The progress of a search as JSON; before the first plan there is no cost and no gap."""
+def reported_progress(progress: "Progress") -> SearchProgress:
+    """The progress of a search as its run stores it, without history."""
     planned = math.isfinite(progress.cost_usd)
-    return {
-        "seconds": round(progress.elapsed_s, 3),
-        "cost_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
-        "objective_usd": usd_text(round(progress.objective_usd * 1e6)) if planned else None,
-        "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
-        "gap": float(f"{progress.gap:.6g}") if planned else None,
-        "jobs_planned": progress.jobs_planned,
-        "jobs_not_placed": progress.jobs - progress.jobs_planned if planned else None,
-        "jobs_seen": progress.jobs_seen,
-        "jobs": progress.jobs,
-        "stage": progress.stage.value,
-    }
+    return SearchProgress(
+        seconds=round(progress.elapsed_s, 3),
+        cost_usd=_usd(progress.cost_usd) if planned else None,
+        objective_usd=_usd(progress.objective_usd) if planned else None,
+        bound_usd=_usd(progress.bound_usd),
+        gap=float(f"{progress.gap:.6g}") if planned else None,
+        jobs_planned=progress.jobs_planned,
+        jobs_not_placed=progress.jobs - progress.jobs_planned if planned else None,
+        jobs_seen=progress.jobs_seen,
+        jobs=progress.jobs,
+        stage=progress.stage.value,
+    )
+
+
+def _usd(amount: float) -> Decimal:
+    return Decimal(usd_text(round(amount * 1e6)))
 
 
 KINDS: dict[str, Callable[["Services", Run, Heartbeat], JsonObject]] = {"portfolio": _portfolio}

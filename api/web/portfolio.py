@@ -16,6 +16,7 @@ from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
 from gpuplan.api.http.runs import POLL_SECONDS, OurPool
 from gpuplan.api.http.thread_workers import Workers
+from gpuplan.api.jobs.search_history import read_progress
 from gpuplan.api.presentation.charts.gantt_board import gantt
 from gpuplan.api.presentation.portfolio import render_portfolio, sureness
 from gpuplan.api.schemas.portfolio import parse_portfolio
@@ -108,15 +109,15 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
     run = _stored(gpuplan, run_id)
     heartbeat = pool.heartbeat(run_id)
     live = run.status in LIVE
-    progress = heartbeat.progress if heartbeat is not None and live else run.progress
+    progress = read_progress(heartbeat.progress if heartbeat is not None and live else run.progress)
     context = {
         "section": "Portfolio",
         "run": run,
         "live": live,
         "shareable": gpuplan.shares.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
-        "progress": progress or None,
-        "search": search_figure(progress, live=live),
+        "progress": progress,
+        "search": None if progress is None else search_figure(progress, live=live),
         "result": None if run.answer is None else _result(run, run.answer, zoom),
         "zoom": zoom,
         "zooms": ZOOMS,

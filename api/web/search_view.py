@@ -1,8 +1,6 @@
 """The course of a search as a chart: the best plan and the lower bound over time, from what its run stored."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from gpuplan.api.jobs.search_history import SearchProgress
 from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.plan_charts import short_usd
@@ -12,21 +10,21 @@ from gpuplan.planner.portfolio.search_progress import gap
 TITLE = "Best plan and lower bound over the search: the band between them is the gap"
 
 
-def search_figure(progress: Mapping[str, Any], *, live: bool) -> Figure | None:
+def search_figure(progress: SearchProgress, *, live: bool) -> Figure | None:
     """The chart of a run's `progress`; None before two points have a plan and a bound.
 
     A search that goes on is drawn without points to reach, because the drawing is replaced again and again.
     """
     known = [
-        (point["seconds"], float(point["objective_usd"]), float(point["bound_usd"]))
-        for point in progress.get("history", ())
-        if point["objective_usd"] is not None and float(point["bound_usd"]) > 0
+        (point.seconds, float(point.objective_usd), float(point.bound_usd))
+        for point in progress.history
+        if point.objective_usd is not None and point.bound_usd > 0
     ]
     if not known:
         return None
-    if progress["seconds"] > known[-1][0]:
+    if progress.seconds > known[-1][0]:
         # The values of the last change still hold at the last report.
-        known.append((progress["seconds"], *known[-1][1:]))
+        known.append((progress.seconds, *known[-1][1:]))
     if len(known) < 2:
         return None
     titles = [

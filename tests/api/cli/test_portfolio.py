@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gpuplan.api.cli.portfolio import _progress
-from gpuplan.api.jobs.run_execution import progress_document
+from gpuplan.api.jobs.run_execution import reported_progress
+from gpuplan.planner.model.wire import wire
 from gpuplan.planner.portfolio.search_progress import Progress, Stage
 from tests.api.conftest import Ended
 
@@ -260,7 +261,7 @@ def test_before_there_is_a_plan_progress_names_the_jobs_looked_at_and_no_cost(mo
     assert "20 of 300 jobs evaluated" in terminal.getvalue()
     assert "evaluating the configurations of each job" in terminal.getvalue()
     assert "$" not in terminal.getvalue()
-    document = progress_document(early)
+    document = wire(reported_progress(early))
     assert (document["cost_usd"], document["objective_usd"], document["gap"]) == (None, None, None)
     assert document["bound_usd"] == "0.00"
     assert (document["jobs_seen"], document["jobs_planned"], document["jobs_not_placed"]) == (20, 0, None)
