@@ -7,7 +7,9 @@ are older than they should be): reported, but plans continue and state the age o
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Literal
 
 import sqlalchemy as sa
 
@@ -17,12 +19,27 @@ from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.schema_upgrade import HEAD, revision_of, suits
 from gpuplan.catalog.store.store_counts import Activity, ProviderPrices
+from gpuplan.planner.model.wire import wire
 
 #: Probes come every few seconds, from every balancer that knows the service.
 CACHE_SECONDS = 1.0
 #: A provider is stale if the last refreshes could not confirm most of its prices.
 MOST_UNCONFIRMED = 0.5
-_WORST = ("ok", "stale", "broken")
+type Condition = Literal["ok", "stale", "broken"]
+_WORST: tuple[Condition, ...] = ("ok", "stale", "broken")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """The condition of one part of the service, why it is not ok, and figures of it that are shown beside."""
+
+    status: Condition
+    why: tuple[str, ...] = ()
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    def document(self) -> JsonObject:
+        """The check as JSON."""
+        return {"status": self.status} | ({"why": list(self.why)} if self.why else {}) | dict(self.details)
 
 
 class Health:
@@ -63,15 +80,15 @@ class Health:
         try:
             ready = self._gpuplan.status.readiness()
             prices, activity = self._figures.prices(), self._figures.activity()
-            checks["snapshot"] = _check("ok", id=ready["snapshot_id"], offers=ready["offers"])
+            checks["snapshot"] = _check("ok", id=ready.snapshot_id, offers=ready.offers)
             checks["prices"] = self._prices(prices, self._figures.refreshed())
             checks["refreshes"] = _refreshes(activity)
             checks["queue"] = _queue(self._figures)
         except StoreFailure as error:
             return _summary(checks | {"database": _check("broken", str(error))})
-        return {key: value for key, value in ready.items() if key != "status"} | _summary(checks)
+        return {**wire(ready), **_summary(checks)}
 
-    def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> JsonObject:
+    def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> Check:
         now = datetime.now(UTC)
         ages = {price.provider: round((now - price.newest_at).total_seconds() / 3600, 2) for price in prices}
         old = [f"{name} {ages[name]:.0f} hours" for name in sorted(refreshed) if ages[name] > self._limit]
@@ -100,14 +117,14 @@ def _tables(connection: sa.Connection) -> tuple[str | None, bool]:
     return revision, revision == HEAD or suits(connection, revision)
 
 
-def _refreshes(activity: Activity) -> JsonObject:
+def _refreshes(activity: Activity) -> Check:
     """One incomplete night shows in the age of the prices; two in a row are a fault."""
     count = activity.refreshes_not_whole
     why = f"the last {count} refreshes failed or left something out; `/v1/refreshes` says what"
     return _check("stale", why, not_whole_in_a_row=count) if count > 1 else _check("ok", not_whole_in_a_row=count)
 
 
-def _queue(figures: StoreFigures) -> JsonObject:
+def _queue(figures: StoreFigures) -> Check:
     """Only PostgreSQL has a queue: otherwise runs are threads of this process. Waiting work needs a live worker."""
     depth = figures.queue()
     if depth is None:
@@ -120,15 +137,15 @@ def _queue(figures: StoreFigures) -> JsonObject:
     return _check("ok", **details)
 
 
-def _check(status: str, *why: str, **details: object) -> JsonObject:
-    return {"status": status} | ({"why": list(why)} if why else {}) | details
+def _check(status: Condition, *why: str, **details: object) -> Check:
+    return Check(status=status, why=why, details=details)
 
 
-def _summary(checks: dict[str, JsonObject]) -> JsonObject:
-    worst = max((check["status"] for check in checks.values()), key=_WORST.index)
+def _summary(checks: Mapping[str, Check]) -> JsonObject:
+    worst = max((check.status for check in checks.values()), key=_WORST.index)
     status = {"ok": "ready", "stale": "degraded", "broken": "broken"}[worst]
     return {
         "status": status,
-        "why": [why for check in checks.values() for why in check.get("why", ())],
-        "checks": checks,
+        "why": [why for check in checks.values() for why in check.why],
+        "checks": {name: check.document() for name, check in checks.items()},
     }

@@ -215,13 +215,13 @@ def test_a_clock_that_jumped_back_makes_no_older_snapshot(open_gpuplan: Any) -> 
 
 def test_readiness_tells_of_the_last_refresh(open_gpuplan: Any) -> None:
     gpuplan = open_gpuplan(aws(), gcp(ProviderFailure("no credentials")))
-    assert gpuplan.status.readiness()["last_refresh"] is None
+    assert gpuplan.status.readiness().last_refresh is None
     answer = wire(gpuplan.refreshes.refresh({"provider": ["aws"]}))
-    assert gpuplan.status.readiness()["last_refresh"]["outcome"] == "whole"
+    assert gpuplan.status.readiness().last_refresh.outcome == "whole"
     gpuplan.refreshes.refresh({})
-    last = gpuplan.status.readiness()["last_refresh"]
-    assert (last["outcome"], last["age_days"], last["last_whole_age_days"]) == ("partial", 0, 0)
-    assert last["id"] != answer["id"]
+    last = gpuplan.status.readiness().last_refresh
+    assert (last.outcome, last.age_days, last.last_whole_age_days) == ("partial", 0, 0)
+    assert last.id != answer["id"]
 
 
 def test_a_night_that_sets_much_aside_is_not_kept_row_by_row(
