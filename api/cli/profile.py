@@ -63,7 +63,7 @@ def profile(
     request = _request(target, inputs, targets or [], batch_axis)
     training = {"precision": precision, "optimizer": optimizer}
     stated = {"deadline": deadline, "budget_usd": budget_usd}
-    document, assumptions, states_gib = job_from_counts(
+    profiled = job_from_counts(
         request,
         python=interpreter(python),
         timeout_seconds=timeout,
@@ -71,10 +71,16 @@ def profile(
         job={"name": name, "training": {key: value for key, value in training.items() if value}}
         | {key: value for key, value in stated.items() if value},
     )
-    write_job(path, document, _command_line(target, inputs, targets or []))
+    write_job(path, profiled.document, _command_line(target, inputs, targets or []))
     print_answer(
-        {"job": document, "path": str(path), "states_gib": states_gib, "notes": assumptions},
-        lambda _: render_profile(document, path=str(path), assumptions=assumptions, states_gib=states_gib),
+        {"job": profiled.document, "path": str(path), "states_gib": profiled.states_gib, "notes": profiled.assumptions},
+        lambda _: render_profile(
+            profiled.document["name"],
+            profiled.workload,
+            path=str(path),
+            assumptions=profiled.assumptions,
+            states_gib=profiled.states_gib,
+        ),
         as_json=as_json,
     )
 

@@ -2,9 +2,10 @@
 
 import os
 import tempfile
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -15,8 +16,19 @@ from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.workloads import Profile
 from gpuplan.planner.performance.training_states import parameter_bytes
 from gpuplan.planner.workload import work_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledJob:
+    """The document of a job file with its counted workload, notes, and GiB of weights, gradients and optimizer state."""
+
+    document: dict[str, Any]
+    workload: Profile
+    assumptions: list[str]
+    states_gib: float
 
 
 def job_from_counts(
@@ -26,8 +38,8 @@ def job_from_counts(
     timeout_seconds: float,
     amounts: dict[str, str | None],
     job: dict[str, Any],
-) -> tuple[dict[str, Any], list[str], float]:
-    """The job document, notes for the user, and GiB of weights, gradients and optimizer state.
+) -> ProfiledJob:
+    """The job of a counted module.
 
     `amounts` are samples and global_batch as text; `job` the rest of the document. Raises
     `UnusableInput` for a module that cannot be counted and for an invalid job.
@@ -47,7 +59,12 @@ def job_from_counts(
     )
     document = {"name": job["name"], "workload": workload} | {name: value for name, value in job.items() if value}
     parsed = parse_job(document, now=datetime.now(UTC))
-    return document, assumptions, _states_gib(parsed)
+    return ProfiledJob(
+        document=document,
+        workload=cast("Profile", parsed.workload),
+        assumptions=assumptions,
+        states_gib=_states_gib(parsed),
+    )
 
 
 def _states_gib(job: TrainingJob) -> float:
