@@ -7,6 +7,7 @@ follow the points.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -244,10 +245,16 @@ def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats) -> tuple[Floats, F
     shares, weights = [], []
     for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):
         if ends > begins:
-            at, weight = np.polynomial.legendre.leggauss(count)
+            at, weight = _legendre(count)
             shares.append(begins + (ends - begins) * (1.0 + at) / 2)
             weights.append((ends - begins) * weight)
     return np.concatenate(shares), np.concatenate(weights)
+
+
+@cache
+def _legendre(count: int) -> tuple[Floats, Floats]:
+    """Gauss-Legendre points on [-1, 1] and their weights, for the few counts of panels; callers must not write to them."""
+    return np.polynomial.legendre.leggauss(count)
 
 
 def _flat(runs: Segments) -> Segments:
