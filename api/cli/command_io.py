@@ -40,13 +40,11 @@ def read_job_or_words(given: list[str]) -> JsonObject:
     from gpuplan.catalog.runtime.errors import UnusableInput
 
     if not given:
-        raise UnusableInput.at(
-            "JOB", message=f"is missing; give a job file, the configuration of another tool, or words: {_WORDS}"
-        )
+        raise UnusableInput.at("JOB", message=f"is missing; {_GIVE}")
     if len(given) == 1 and is_sentence(given[0]) and not Path(given[0]).exists():
         return job_of_words(given[0].split(), example=_WORDS)
     if len(given) == 1 and (given[0] == "-" or "=" not in given[0]) and not names_a_model(given[0]):
-        return read_job(given[0])
+        return read_job(given[0], accepted=_GIVE)
     if given[0] == "-" or Path(given[0]).is_file():
         raise UnusableInput.at(
             "JOB", message=f"takes one job file and no words with it; {shown(given[1])} follows {shown(given[0])}"
@@ -70,6 +68,7 @@ def names_a_model(text: str) -> bool:
 
 #: A job in words, as messages show it.
 _WORDS = "llama-3-8b tokens=300B by=14d"
+_GIVE = f"give a job file, the configuration of another tool, or words: {_WORDS}"
 
 
 def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None) -> "Services":

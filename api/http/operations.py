@@ -187,7 +187,7 @@ OPERATIONS = (
 
 
 def _endpoint(operation: Operation) -> Callable[..., object]:
-    """What FastAPI calls for a operation."""
+    """What FastAPI calls for an operation."""
 
     async def answer(request: Request, gpuplan: Services, quick: Workers, long: Workers, **about: object) -> Response:
         _, document = await read_body(request)

@@ -1,5 +1,6 @@
 """Typed sections as one card of HTML for notebooks: no script, no address, light and dark."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ def card(sections: Sequence[Section], *, figure: Figure | None = None, footer: s
     return str(Markup('<style>{}</style><div class="{}">{}</div>').format(_style(), kind, body))
 
 
-class AnswerInSections:
+class AnswerInSections(ABC):
     """An answer that a notebook shows as a card of its sections, and `print` as their text."""
 
     __slots__ = ()
@@ -49,8 +50,9 @@ class AnswerInSections:
         """The card that Jupyter shows."""
         return card(self._sections())
 
+    @abstractmethod
     def _sections(self) -> Sections:
-        raise NotImplementedError
+        """The sections of the answer, in order."""
 
 
 @cache
