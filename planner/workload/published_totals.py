@@ -11,8 +11,8 @@ from gpuplan.planner.workload.layer_tallies import Block, Tally
 
 #: Elements moved and saved per output element of a convolution or matmul, as in ResNet-18, 50 and 152 counted layer by
 #: layer (16.0, 16.6, 16.9 moved, 5.0 more where unfused; 2.0 saved, 1.0 of them recomputable). Rows with
-#: squeeze-and-excitation (a product: 6 passes) and SiLU (5, and not in place) state their own `passes`. Rows without normalisation move 8 passes less, and their
-#: activations in place save each output once (`saved`).
+#: squeeze-and-excitation (a product: 6 passes) and SiLU (5, and not in place) state their own `passes`. Rows without
+#: normalisation move 8 passes less, and their activations in place save each output once (`saved`).
 MOVED, MOVED_UNFUSED = 16.5, 5.0
 SAVED, RECOMPUTABLE, SAVED_UNFUSED = 2.0, 1.0, 1.0
 #: Looked-up rows are read, and their gradients read and written with the row, once per sample.
@@ -28,7 +28,8 @@ def whole(details: Mapping[str, str], length: int) -> Network:
 
     A sample has `length` tokens in models that read tokens; other models have `length` 0. `adapter_width` is the sum of
     in + out of the attention and feed-forward projections, `adapter_gflops` their forward FLOPs per sample and unit of
-    rank, both from the published dimensions; rows without them cannot be trained by adapters.
+    rank, both from the published dimensions (Flux and Wan read 512 tokens of text, SD3 333, PixArt 300, CLIP and SigLIP
+    those of their note); rows without them cannot be trained by adapters.
     """
     units = max(1, length)
     elements = float(details["melements"]) * 1e6 * units
