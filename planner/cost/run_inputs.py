@@ -1,4 +1,4 @@
-"""What a run costs and takes is computed from: one element per configuration."""
+"""The inputs of the cost and hours of runs, one element per configuration."""
 
 from dataclasses import dataclass, fields
 
@@ -12,8 +12,9 @@ Floats = NDArray[np.float64]
 class TakeOver:
     """What a running job changes for its first machines from now; one element per configuration.
 
-    Machines that run the job already have been billed for `up_hours` so far, 0 on other machines. On those, `fetch_usd` is the egress of the checkpoint, `lead_usd` the cost of the current
-    machines while they write it, and `delay_hours` the unpaid wall hours before the new machines can start.
+    Machines that run the job already have been billed for `up_hours` so far, 0 on other machines. On those, `fetch_usd` is
+    the egress of the checkpoint, `lead_usd` the cost of the current machines while they write it, and `delay_hours` the
+    unpaid wall hours before the new machines can start.
     """
 
     up_hours: Floats

@@ -60,6 +60,8 @@ __all__ = [
     "Workload",
 ]
 
+#: The name of a job without a name of its own and without a preset.
+UNNAMED = "job"
 #: Requirements that can be relaxed, by field name; an offer that breaks several counts under the first.
 REQUIREMENTS = (
     "constraints.providers",
@@ -262,10 +264,6 @@ class DataSource:
 def _deadline(value: object) -> float | datetime:
     """Hours after the start (7d, 36h, 168), or a point in time (2026-12-01T09:00Z)."""
     return moment(value) if looks_like_time(value) else hours(value)
-
-
-#: The name of a job that has none, nor a model of the catalogue.
-UNNAMED = "job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

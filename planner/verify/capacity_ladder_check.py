@@ -215,7 +215,7 @@ class _Outcome(NamedTuple):
 
 
 def _outcome_of(steps: list[Step]) -> _Outcome:
-    """What following these choices in order comes to over all states of shortage."""
+    """Chances, cost and refusal of all when the choices are tried in this order, over all states of shortage."""
     left, chances = states(steps)
     when_tried, micros = [], 0.0
     for number, (step, chance) in enumerate(zip(steps, chances, strict=True)):

@@ -11,11 +11,13 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from gpuplan.planner.model.job import Constraints, DataSource, Explicit, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.settings import ExistingCommitment
 from gpuplan.planner.planning import plan
 from tests.planner.spot_settings import replaced_at_once
+from tests.planner.verify.answers import answer_of, checked
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = replaced_at_once(least_saving_of_a_move_percent=0.0)
@@ -104,6 +106,23 @@ def test_a_commitment_that_is_held_need_not_be_named_but_may_be_left_out_by_nami
     assert planned(columns, JOB, settings=replace(SETTINGS, held=(existing_commitment,))).cost.compute == 0
     other = replace(JOB, constraints=Constraints(price_kinds=("on_demand",)))
     assert planned(columns, other, settings=replace(SETTINGS, held=(existing_commitment,))).cost.compute > 0
+
+
+@pytest.mark.parametrize("deadline_hours", [38.0, 60.0])
+def test_nodes_of_a_commitment_that_is_held_stand_by_at_no_cost(deadline_hours: float) -> None:
+    held = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=1
+    )
+    fast = replace(BOX, name="fast", accelerator="H100-80GB-SXM")
+    snapshot = snapshot_of((BOX, fast), (offer("reserved_1y", 12.0), offer("spot", 8.0, instance_type="fast")))
+    columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+    asked = replace(JOB, objective="time", deadline_hours=deadline_hours, constraints=Constraints(max_nodes=1))
+    settings = replace(SETTINGS, held=(held,), checkpoints_kept=0)
+    outcome = planned(columns, asked, settings=settings)
+    assert outcome.fallback is not None
+    assert (outcome.fallback.standby.choice.offer.price_kind, outcome.fallback.extra) == ("reserved_1y", 0)
+    assert outcome.fallback.probability > 0
+    assert checked(answer_of(asked, columns, settings=settings), asked, columns, settings=settings).wrong == ()
 
 
 def test_a_price_known_only_in_part_is_never_planned_on() -> None:

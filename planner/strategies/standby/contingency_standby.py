@@ -3,7 +3,8 @@
 It is advice: the plan's own figures do not depend on it, so moments are accurate enough to choose it. The standby with the
 least expected cost of the run, in whole micro-dollars, is named; of equal ones the one that does all the work for least.
 Its probability of a call and its cost are stated from the whole distribution of the losses: where few preemptions use the
-slack up, moments miss a sixth of the calls. Where all calls together provably cost less than half a cent, moments are enough.
+slack up, moments miss a sixth of the calls. Moments are enough where it is proven that a call has a probability of at most
+0.1 % and that all calls together cost at most half a cent.
 
 If calling a standby never saves money (`_Alone.may_pay`), no standby makes the run cheaper than the run alone. So of the
 standbys that are sure to meet the deadline, the one that does all the work for least is priced first. If its calls add
@@ -41,8 +42,10 @@ Ints = NDArray[np.int64]
 
 #: Half of the smallest amount that is stated: less than this does not show.
 _UNSEEN_USD = 0.5e-6
-#: Half a cent: what the calls of a standby may cost unseen.
+#: Half a cent, half of the smallest amount that answers show: the most that calls stated by moments may cost.
 _UNSEEN_CALLS_USD = 0.005
+#: The largest probability of a call that is stated by moments. It is a third of what `verify` allows beside replayed runs.
+_UNSEEN_CHANCE = 0.001
 #: Error of the normal distribution function, in deviations.
 _ROUNDED = 1e-6
 
@@ -85,10 +88,10 @@ def fallback(candidates: Candidates, chosen: int, cost_micros: int) -> StandbyCh
 def _exactly(pair: Pairs, terms: StandbyTerms, seen: Outcomes) -> tuple[float, float]:
     """The probability of a call and the expected cost of a pair with this outcome.
 
-    A run without calls has the cost of its moments, so where all calls together cost less than is shown, moments are enough.
+    A call adds at most the cost of all the work on the standby: nothing where the machines are paid already.
     """
     probability, seen_usd = float(seen.switch_probability[0]), float(seen.usd[0])
-    unseen = _UNSEEN_CALLS_USD / float(_all_work_usd(pair)[0])
+    unseen = min(_UNSEEN_CHANCE, _UNSEEN_CALLS_USD / max(float(_all_work_usd(pair)[0]), _UNSEEN_CALLS_USD))
     if probability == 0:
         return 0.0, seen_usd
     chance = unseen if probability < unseen else 0.0
