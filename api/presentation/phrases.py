@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from gpuplan.api.presentation.text_formatting import count_in_short, located, number, plain, usd_per_hour
+from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.job import UNNAMED
 from gpuplan.planner.model.outcome import ordered
@@ -72,6 +73,14 @@ def configuration(what: Machines, *, names_zone: bool = False) -> str:
     return plain(
         f"{what.nodes // (what.slice_hosts or 1):,} x {what.instance_type}, {what.provider} {where}, {kind(what)}"
     )
+
+
+def configuration_beside(plan: Plan, what: Machines, *, names_zone: bool = False) -> str:
+    """A configuration as another way for this plan; `, without bf16` where the plan trains in it and these machines cannot."""
+    lacks = (
+        any(phase.precision == "bf16" for phase in plan.phases) and accelerators()[what.accelerator].bf16_tflops is None
+    )
+    return configuration(what, names_zone=names_zone) + (", without bf16" if lacks else "")
 
 
 def place(what: Machines) -> str:

@@ -9,6 +9,7 @@ from gpuplan.api.presentation.live_capacity import not_learned
 from gpuplan.api.presentation.optimality_phrases import best_of
 from gpuplan.api.presentation.phrases import (
     configuration,
+    configuration_beside,
     deadline_at,
     identity,
     job_name,
@@ -133,21 +134,22 @@ def _next(plan: Plan) -> Section:
     ladder = plan.capacity_ladder
     if ladder is None or not (ladder.next_choices or plan.live_capacity or ladder.chance < 1.0):
         return section("next", "")
-    minutes, chance_now = f"{ladder.try_minutes:g} min", f"chance {_chance(ladder)}"
+    minutes, chance_now = f"{ladder.try_minutes:g} min", _chance(ladder)
     order = "order" if ladder.last_choice_by is None else "turn"
     title = (
-        f"If not obtained within {minutes} ({chance_now}) or lost, try in {order}"
+        f"If not obtained within {minutes} (chance {chance_now}) or lost, try in {order}"
         if ladder.next_choices
-        else f"Obtained within {minutes} with a {chance_now}"
+        else f"Obtained within {minutes} with a chance of {chance_now}"
     )
     choices = shown_choices(plan)
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
-    lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
+    lines = [_step(plan, choice, names[configuration(choice)] > 1) for choice in choices]
     if lines and ladder.last_choice_by is not None:
         lines[-1] += f", not before {when(ladder.last_choice_by.isoformat())}"
-    lines += _cheaper(ladder)
+    lines += _cheaper(plan, ladder)
     if not lines and ladder.chance < 1.0:
-        lines.append("if not, no other machines meet the requirements that late")
+        late = "" if plan.deadline_probability is None else " that late"
+        lines.append(f"if not, no other machines meet the requirements{late}")
     if missing := not_learned(plan.live_capacity):
         others = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
         lines.append(f"not learned, so modelled: {missing[0]}{others}")
@@ -160,10 +162,10 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
     return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
 
 
-def _cheaper(ladder: CapacityLadder) -> list[str]:
+def _cheaper(plan: Plan, ladder: CapacityLadder) -> list[str]:
     """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
     if ladder.cheapest_if_obtained is not None:
-        return [f"cheaper if obtained: {_step(ladder.cheapest_if_obtained, names_zone=False)}"]
+        return [f"cheaper if obtained: {_step(plan, ladder.cheapest_if_obtained, names_zone=False)}"]
     order = ladder.best_order
     if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
         return []
@@ -176,14 +178,15 @@ def ladder_lines(plan: Plan) -> int:
     ladder = plan.capacity_ladder
     if ladder is None:
         return 0
-    return len(ladder.next_choices) + (ladder.last_choice_by is not None) + 2 * len(_cheaper(ladder))
+    return len(ladder.next_choices) + (ladder.last_choice_by is not None) + 2 * len(_cheaper(plan, ladder))
 
 
-def _step(choice: NextChoice, names_zone: bool) -> str:
+def _step(plan: Plan, choice: NextChoice, names_zone: bool) -> str:
     """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 93 %`; `, live` for a cloud's own answer."""
     live = "" if choice.chance_source is None else ", live"
     chance_then = _share(choice.chance_when_tried, is_live=bool(live))
-    return f"{configuration(choice, names_zone=names_zone)}: {usd(choice.cost_usd)}, chance {chance_then}{live}"
+    where = configuration_beside(plan, choice, names_zone=names_zone)
+    return f"{where}: {usd(choice.cost_usd)}, chance {chance_then}{live}"
 
 
 def _chance(ladder: CapacityLadder) -> str:
@@ -248,13 +251,15 @@ def other_ways(plan: Plan, most: int | None = None) -> list[tuple[str, str, str,
             label,
             usd_more(alternative.extra_usd),
             hours_more(alternative.hours - plan.hours.expected),
-            configuration(alternative),
+            configuration_beside(plan, alternative),
         )
         for label, alternative in different_alternatives(plan, most)
     ]
     if (other := plan.other_framework) is not None:
         hours = hours_more(other.hours - plan.hours.expected)
-        rows.append((f"for {other.framework} code", usd_more(other.extra_usd), hours, configuration(other)))
+        rows.append(
+            (f"for {other.framework} code", usd_more(other.extra_usd), hours, configuration_beside(plan, other))
+        )
     return rows
 
 

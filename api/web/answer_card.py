@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpuplan.api.presentation.phrases import (
-    configuration,
+    configuration_beside,
     deadline_at,
     job_name,
     kind,
@@ -106,7 +106,7 @@ def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
     cards = [
         Card(
             label=label,
-            what=configuration(alternative),
+            what=configuration_beside(plan, alternative),
             extra=usd_more(alternative.extra_usd),
             hours=hours_more(alternative.hours - plan.hours.expected),
             href=f"{base}/if?alternative={plan.alternatives.index(alternative)}",
@@ -117,7 +117,7 @@ def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
         cards.append(
             Card(
                 label=f"for {other.framework} code",
-                what=configuration(other),
+                what=configuration_beside(plan, other),
                 extra=usd_more(other.extra_usd),
                 hours=hours_more(other.hours - plan.hours.expected),
                 href=f"{base}/if?framework=true",

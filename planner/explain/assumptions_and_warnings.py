@@ -190,9 +190,18 @@ def actions(phases: tuple[PhaseChoice, ...], start: datetime, quotas: tuple[Quot
         for provider, age in ages.items()
         if age > STALE_AFTER_DAYS and not _is_refreshed(provider)
     ]
+    sentences += [
+        f"train in {phase.precision}{_scaled(phase)}: {phase.choice.accelerator} has no bf16; training.precision: bf16 leaves it out"
+        for phase in phases
+        if phase.precision_substituted
+    ]
     return tuple(
         dict.fromkeys(sentences + [action for phase in phases for action in _to_do(phase.choice, phases, quotas)])
     )
+
+
+def _scaled(phase: PhaseChoice) -> str:
+    return ", with its loss scaled" if phase.precision == "fp16" else ""
 
 
 def _to_do(choice: Choice, phases: tuple[PhaseChoice, ...], quotas: tuple[Quota, ...]) -> list[str]:

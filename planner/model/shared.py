@@ -261,7 +261,7 @@ class Phase(Machines):
     throughput: Figure
     """In steady training, in the unit of the workload."""
     mfu: float
-    """(6 N_active + causal 6 L h s) x tokens per second / dense peak of the precision."""
+    """(6 N_active + causal 6 L h s) x tokens per second / dense peak of the precision; adapters count what they compute."""
     memory_gib_per_accelerator: float
     capacity_gib_per_accelerator: float
     log_sigma: float

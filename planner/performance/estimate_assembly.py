@@ -131,11 +131,11 @@ class Answer:
 def model_flops_per_unit(work: Work) -> float:
     """FLOPs that MFU counts: 6 x active parameters + 6 L h s per token of causal attention (12 if not causal).
 
-    For models without transformer blocks, or with a decoder that reads other tokens than its encoder: the FLOPs counted
-    in the work. Adapters count like full training although they compute 4 N, which raises their MFU.
+    For models without transformer blocks, with frozen parameters (adapters compute 4 N), or with a decoder that reads
+    other tokens than its encoder: the FLOPs counted in the work.
     """
     shape = work.shape
-    if shape is None or shape.cross_attention_layers:
+    if shape is None or shape.cross_attention_layers or work.frozen_parameter_bytes > 0:
         return work.flops_per_unit
     tokens = 1.0 if work.units_per_sample > 1 else float(shape.sequence_length)
     width = shape.attention_heads * shape.head_size

@@ -143,9 +143,9 @@ def dense_peak(chip: Accelerator, precision: str) -> float | None:
 
 
 def flops_for_mfu(work: Work) -> float:
-    """FLOPs per unit that MFU counts: 6 N + attention for transformers, else those of the work."""
+    """FLOPs per unit that MFU counts: 6 N + attention for transformers that train whole, else those of the work."""
     shape = work.shape
-    if shape is None or shape.cross_attention_layers:
+    if shape is None or shape.cross_attention_layers or work.frozen_parameter_bytes > 0:
         return work.flops_per_unit
     attention = 12.0 * shape.layers * shape.attention_heads * shape.head_size * shape.sequence_length
     per_token = 6.0 * work.active_parameters + attention * (0.5 if shape.causal else 1.0)

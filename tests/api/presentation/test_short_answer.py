@@ -158,7 +158,11 @@ def says_the_plan(text: str, plan: Plan, *, is_full: bool) -> None:
         assert alternative.cost_usd - plan.cost_usd.expected == alternative.extra_usd
     for choice in shown_choices(plan):
         place = place_of(choice.provider, choice.region)
-        rest = f", {choice.price_kind.replace('_', ' ')}: {usd(choice.cost_usd)}, chance "
+        bf16 = "bf16" in {phase.precision for phase in plan.phases} and choice.accelerator.startswith(
+            ("V100", "T4", "P100")
+        )
+        kind = choice.price_kind.replace("_", " ") + (", without bf16" if bf16 else "")
+        rest = f", {kind}: {usd(choice.cost_usd)}, chance "
         alike = [
             other
             for other in (*plan.phases, *shown_choices(plan))

@@ -1,4 +1,4 @@
-"""Plans say where their software alone makes a job fit, and where hosts cannot decode as fast as accelerators train."""
+"""Plans say where their software alone makes a job fit, where hosts cannot decode as fast as accelerators train, and bf16 lacks."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ PHOTOS = TrainingJob(
 )
 
 
-def warnings(job: TrainingJob, accelerator: str, vcpus: float = 96.0) -> list[str]:
+def planned(job: TrainingJob, accelerator: str, vcpus: float = 96.0) -> Planned:
     box = InstanceType(
         provider="aws",
         name="box",
@@ -49,6 +49,11 @@ def warnings(job: TrainingJob, accelerator: str, vcpus: float = 96.0) -> list[st
     )
     outcome = plan(job, columns_of("made-up", START, [box], [offer]), settings=replaced_at_once())
     assert isinstance(outcome, Planned), outcome
+    return outcome
+
+
+def warnings(job: TrainingJob, accelerator: str, vcpus: float = 96.0) -> list[str]:
+    outcome = planned(job, accelerator, vcpus)
     return [warning for warning in outcome.warnings if "eager software" in warning or "decoding" in warning]
 
 
@@ -67,3 +72,14 @@ def test_a_plan_says_how_far_its_hosts_hold_up_photos() -> None:
     assert warnings(PHOTOS, "H100-80GB-SXM", vcpus=needed + 1) == []
     # Stacks with kernels of their own are taken to decode on accelerators or ahead.
     assert warnings(replace(PHOTOS, training=Training()), "H100-80GB-SXM", vcpus=8.0) == []
+
+
+def test_a_plan_on_machines_without_bf16_says_before_the_start_what_it_trains_in() -> None:
+    def first_steps(precision: str, accelerator: str) -> list[str]:
+        job = replace(PHOTOS, training=Training(precision=precision))
+        return [action for action in planned(job, accelerator).actions if "bf16" in action]
+
+    assert first_steps("auto", "V100-16GB") == [
+        "train in fp16, with its loss scaled: V100-16GB has no bf16; training.precision: bf16 leaves it out"
+    ]
+    assert first_steps("fp16", "V100-16GB") == first_steps("auto", "A100-80GB-SXM") == []
