@@ -131,13 +131,16 @@ def _truncated(rate: float, top: Floats, lattice: Floats) -> Complex:
         return np.asarray((-np.expm1(-rate * at) / rate - at * np.exp(-rate * top)) / whole / lattice)
 
     first, middle = 1.0 - below(np.ones_like(top)), falls**2 / (rate * lattice * whole)
+    begin = first[:, None] + (middle - stays * first)[:, None] * _SHIFT
+    if (plain >= _NOWHERE - 1.0).all():
+        return np.asarray(begin)
     ends = [below(plain + beyond) for beyond in range(4)]
     one, two = 2.0 * ends[1] - ends[0] - ends[2], 2.0 * ends[2] - ends[1] - ends[3]
     transform = (two - stays * one)[:, None] - (stays * two)[:, None] * _SHIFT
     transform *= _SHIFT
     transform += (one - middle * np.exp(-rate * lattice * plain))[:, None]
     transform *= _shifted(plain + 1.0)
-    transform += first[:, None] + (middle - stays * first)[:, None] * _SHIFT
+    transform += begin
     if brief.any():
         transform[brief] = _point(top[brief] / 2, lattice[brief]) * _falling(rate, lattice[brief])
     return np.asarray(transform)

@@ -156,17 +156,21 @@ def _passing(segment: Complex, counts: Floats, cuts: _Cuts, room: Complex) -> tu
     Returns the probabilities of being on spot at the end of each block and of failing for good then, both [blocks + 1], and
     the masses of the losses of runs that pass all blocks, [points].
     """
-    some = np.append(True, counts > 0)
-    summed = _summed_powers(segment, counts[counts > 0].astype(np.int64).tolist(), room)
+    # Once the slack is gone, no run is on spot.
+    gone = np.logical_or.accumulate(np.append(False, (counts > 0) & (cuts.within[1:] < 0)))
+    some = np.append(True, counts > 0) & ~gone
+    summed = _summed_powers(segment, counts[some[1:]].astype(np.int64).tolist(), room)
     on_spot = chances_within(summed, cuts.within[some])
     on_spot[0] = 1.0
     on_spot = np.minimum.accumulate(np.clip(on_spot, 0.0, 1.0))
-    losses = np.maximum(masses(summed[-1]), 0.0)
-    losses[cuts.within[-1] + 1 :] = 0.0
+    losses = np.zeros(POINTS)
+    if cuts.within[-1] >= 0:
+        losses[: cuts.within[-1] + 1] = np.maximum(masses(summed[-1]), 0.0)[: cuts.within[-1] + 1]
     summed *= 1.0 - segment
+    failing = np.maximum(chances_within(summed, cuts.left[some]), 0.0)
     # A block without segments ends where the one before does.
     every = np.cumsum(some) - 1
-    return on_spot[every], np.maximum(chances_within(summed, cuts.left[some]), 0.0)[every], losses
+    return np.where(gone, 0.0, on_spot[every]), np.where(gone, 0.0, failing[every]), losses
 
 
 def _summed_powers(segment: Complex, counts: list[int], room: Complex) -> Complex:
