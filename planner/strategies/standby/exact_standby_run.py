@@ -18,7 +18,7 @@ from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_
 from gpuplan.planner.strategies.standby.segment_blocks import log_chance_of_a_call
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of, with_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import BLOCKS_WITHIN, bound_of
+from gpuplan.planner.strategies.standby.standby_bound import bound_of, off_by
 from gpuplan.planner.strategies.standby.standby_switching import Estimate, Legs, deviations, legs_of
 
 Floats = NDArray[np.float64]
@@ -31,8 +31,6 @@ _FEW, _FINER = 40, (19, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and the probability that counts as never.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
-#: Where slack does not grow within a block, runs are exact except for the lattice of their losses.
-_LATTICE_WITHIN = 5e-3
 #: Safety factor on the gain expected of the deviations priced first, and the part above which all are priced at once.
 _SURELY, _MOST_FIRST = 1.2, 0.7
 
@@ -197,7 +195,7 @@ class _Begun(NamedTuple):
         )
 
     def row_usd(self, schedule: Schedule | None, rows: Ints) -> Floats:
-        """USD that these deviations add to the cost, before rounding up to billing steps; by moments where `schedule` is None."""
+        """USD that these deviations add to the cost, before any least billed time; by moments where `schedule` is None."""
         runs, pair = self.runs.at(rows), self.pairs
         if schedule is None:
             passed, whole = passed_by_moments(runs)
@@ -209,15 +207,16 @@ class _Begun(NamedTuple):
         left = (1.0 - passed / runs.count) * runs.standby_hours
         spot_usd = pair.usd_per_hour * paid + pair.storage_usd_per_hour * wall
         by_hour = pair.standby_usd_per_hour + pair.standby_storage_usd_per_hour
-        called = pair.changeover_hours * by_hour + pair.standby_fixed_usd
+        step_usd = pair.standby_usd_per_hour * pair.standby_step_hours / 2
+        called = pair.changeover_hours * by_hour + step_usd + pair.standby_fixed_usd
         return np.asarray(spot_usd + by_hour * left + (1.0 - whole) * called)
 
     def bound(self) -> tuple[float, Floats]:
         """A lower bound on the cost of the pair: a constant, and a part per deviation."""
-        now, grows = self.estimate, bool((self.runs.growth > 0).any())
+        now = self.estimate
         one = Estimate(z=now.z[0], weights=now.weights[0], largest=now.largest[0], in_time=now.in_time[0])
         once_usd, work_usd = bound_of(self.pairs, self.terms, one, np.array([self.interval_hours]))
-        return float(once_usd[0]), work_usd[0] * (1.0 - (BLOCKS_WITHIN if grows else _LATTICE_WITHIN))
+        return float(once_usd[0]), work_usd[0] * (1.0 - off_by(self.runs.growth > 0))
 
 
 def _likely_enough(begun: _Begun, short_usd: float, bound_usd: Floats) -> Ints:

@@ -7,14 +7,24 @@ checkpoint interval without a deadline, and u the elapsed hours. By Wald's ident
     and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
     time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
 
-Both are linear in q, so the least cost at a deviation z of the estimate's error lies at q = 0 or q = q(z):
+The call includes half a billing step, which rounding up adds on average. A standby is called only when the slack is used
+up, which bounds q from below. Let n segments lose l hours each on average and S be the slack of the first, which grows by g
+with each (`standby_switching`). Runs that call have lost more than their slack, so by Wald's identity over the segments begun
 
-    g(z) = a - q(z) max(a - s, 0)          a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain
+    l (n q + P) >= S P + g (n q - n (1 - P)),   1 - q <= P <= 1   =>   q >= r(z) = (S - l) / max(n (l - g), S - l + n l)
+
+with r(z) = 0 where S < l, or where the interval is left open. Costs are linear in q, so the least cost at a deviation z of
+the estimate's error lies at r(z) or q(z):
+
+    g(z) = a - q(z) max(a - s, 0) + r(z) max(s - a, 0)
+    a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain
 
 with k and m the spreads of both machines. The bound is the mean of g over z. It has kinks and a jump, so no count of points
 gives it to a known error. It is bounded from below in each cell [e, e'] of z instead:
 
-  * Costs rise with z at every q, and q(z) falls, so g(z) >= g(e).
+  * Costs rise with z at every q, and q(z) falls, so g(z) >= g(e) with the least r of the cell. S falls with z, n l and
+    n (I + l) rise, with I the length of a segment. Both are convex in I, so per hour of work they are largest at the
+    shortest or the longest segment.
   * q(z) <= p(z), which is q(e), or the chord of q where k >= m and q(e) < 1: q is convex there. With y = W u e^(k z),
     x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is (y - R) m x (2 k y - m (y + x)) + (R - x) k y
     (k (y + x) - 2 m x) >= 0.
@@ -70,8 +80,10 @@ _MOMENT_POINTS = 32
 COARSE, FINE = _cells(10), _cells(64)
 #: What the moments of cells and the normal distribution function may be wrong by.
 _ROUNDING = 1e-5
-#: Runs in blocks of segments may come out below the bound by this part, where slack grows within a block.
-BLOCKS_WITHIN = 0.02
+#: Runs may come out below the bound by this part: in blocks of segments within which slack grows, and by their lattice.
+_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 5e-3
+#: The share saved on spot comes out lower by up to this, where calls within a long block are spread evenly over it.
+_SHARE_WITHIN = 0.02
 _BISECTIONS = 40
 #: Up to so many numbers, bisection one by one is faster.
 _FEW = 6
@@ -82,6 +94,24 @@ class Bound(NamedTuple):
 
     fixed_usd: Floats
     usd_by_deviation: Floats
+
+
+class _Tried(NamedTuple):
+    """Hours of runs at deviations [..., z] in the segments that lose most: `slack` is S - l, `lost` is n l.
+
+    `wall` are all hours if all work is done on spot, `left` if it is done on the standby.
+    """
+
+    slack: Floats
+    wall: Floats
+    lost: Floats
+    left: Floats
+
+    def least_share(self, after: "_Tried") -> Floats:
+        """A lower bound on r from these deviations to those `after`, less what blocks of segments may miss: [..., z]."""
+        slack = np.maximum(after.slack, 0.0)
+        share = slack / np.maximum(np.maximum(after.wall - self.left, slack + after.lost), 1e-300)
+        return np.asarray(np.maximum(share - _SHARE_WITHIN, 0.0))
 
 
 class _Work(NamedTuple):
@@ -97,37 +127,50 @@ class _Work(NamedTuple):
     always_usd: Floats
     certain: Flags
 
-    def usd(self) -> Floats:
-        """g at these deviations: [..., z]."""
+    def usd(self, least_share: Floats | float) -> Floats:
+        """g at these deviations, with r: [..., z]."""
         saved = self.standby_usd + self.call_usd * ~self.certain - self.spot_usd
-        return np.asarray(self.standby_usd + self.call_usd + self.always_usd - self.share * np.maximum(saved, 0.0))
+        share = np.where(saved > 0, self.share, least_share)
+        return np.asarray(self.standby_usd + self.call_usd + self.always_usd - share * saved)
 
 
 def least(pairs: Pairs, terms: StandbyTerms, cells: Cells) -> Floats:
     """The bound of pairs, arrays that broadcast: [...]; infinite where a pair cannot meet the deadline."""
-    return _least(pairs, terms, cells, np.inf, 0.0)
+    return _least(pairs, terms, cells, None)
 
 
 def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Floats:
     """The bound of each pair at its own interval; infinite where it misses the requested confidence."""
-    return _least(pairs, terms, FINE, interval_hours, BLOCKS_WITHIN)
+    return _least(pairs, terms, FINE, interval_hours)
 
 
-def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | float, off: float) -> Floats:
-    """The bound at intervals up to these, its work less a part `off`."""
-    until_call = np.where(np.isinf(interval_hours), 0.0, interval_hours) + pairs.checkpoint_hours
+def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | None) -> Floats:
+    """The bound at any interval; or at these, less the part by which the prices of runs may be off."""
+    until_call = pairs.checkpoint_hours if interval_hours is None else interval_hours + pairs.checkpoint_hours
     room = terms.deadline_hours - pairs.setup_hours - until_call - pairs.changeover_hours
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     in_time = normal_cdf(largest)
     work = _work(pairs, terms, cells.edges, _longest_segment(pairs, interval_hours))
+    least_share, exact = (0.0, 1.0) if interval_hours is None else _at_interval(pairs, terms, cells, interval_hours)
     weights = np.minimum(np.maximum(in_time[..., None] - cells.below, 0.0), cells.probability)
-    by_cell = np.maximum(_in_cells(pairs, work, cells, weights), 0.0)
-    usd = _once_usd(pairs, terms, largest) + np.vecdot(by_cell, weights) * (1.0 - off)
+    by_cell = np.maximum(_in_cells(pairs, work, cells, weights, least_share), 0.0) * exact
+    usd = _once_usd(pairs, terms, largest) + np.vecdot(by_cell, weights)
     return np.where(in_time >= terms.confidence, usd * (1.0 - _ROUNDING), np.inf)
 
 
-def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats) -> Floats:
-    """A lower bound on the mean of g in each cell: [..., cells]."""
+def _at_interval(
+    pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats
+) -> tuple[Floats | float, Floats | float]:
+    """r in each cell at these intervals, and the part of g that prices are not below: [..., cells]."""
+    hours, left = _hours(pairs, cells.edges)
+    shortest = np.minimum(interval_hours[..., None] / 2, hours[..., :1])
+    tried = _tried(pairs, terms, cells.edges, (shortest, interval_hours[..., None]))
+    at, after = _Tried(*(part[..., :-1] for part in tried)), _Tried(*(part[..., 1:] for part in tried))
+    return at.least_share(after), 1.0 - off_by(left[..., 1:] > hours[..., :-1])
+
+
+def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats, least_share: Floats | float) -> Floats:
+    """A lower bound on the mean of g in each cell, with r: [..., cells]."""
     spread, standby_spread = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
     spreads_more = spread >= standby_spread
     at, after = (
@@ -149,7 +192,7 @@ def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats) -> Float
     covariance = fall * (most_saved - np.minimum(saved, saved_after)) / 4
     base = at.call_usd + at.always_usd
     rising = base + standby - share * (standby + call - spot) - covariance
-    left = base + at.standby_usd - at.share * np.maximum(saved, 0.0)
+    left = base + at.standby_usd - np.where(saved > 0, at.share, least_share) * saved
     return np.asarray(np.where(cheaper, np.maximum(rising, left), left))
 
 
@@ -167,7 +210,14 @@ def bound_of(pairs: Pairs, terms: StandbyTerms, estimate: Estimate, interval_hou
     """The bound of pairs [...] at deviations [..., z], at the given intervals."""
     hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * estimate.z)
     segment = hours / np.maximum(np.ceil(hours / interval_hours[..., None] - 1e-9), 1.0)
-    return Bound(_once_usd(pairs, terms, estimate.largest), _work(pairs, terms, estimate.z, segment).usd())
+    tried = _tried(pairs, terms, estimate.z, (segment,))
+    work = _work(pairs, terms, estimate.z, segment).usd(tried.least_share(tried))
+    return Bound(_once_usd(pairs, terms, estimate.largest), work)
+
+
+def off_by(grows: Flags) -> Floats:
+    """The part by which runs may come out below the bound, where their slack grows and where not: the shape of `grows`."""
+    return np.where(grows, _BLOCKS_WITHIN, _LATTICE_WITHIN)
 
 
 def _once_usd(pairs: Pairs, terms: StandbyTerms, largest: Floats) -> Floats:
@@ -175,14 +225,37 @@ def _once_usd(pairs: Pairs, terms: StandbyTerms, largest: Floats) -> Floats:
     usd = pairs.usd_per_hour + pairs.storage_usd_per_hour
     standby_usd = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
     beyond = pairs.standby_work_hours * mean_beyond(largest, pairs.standby_log_sigma) * standby_usd
-    return np.asarray(pairs.fixed_usd + pairs.setup_hours * usd + beyond)
+    step_usd = pairs.usd_per_hour * pairs.step_hours / 2
+    return np.asarray(pairs.fixed_usd + pairs.setup_hours * usd + step_usd + beyond)
 
 
-def _longest_segment(pairs: Pairs, interval_hours: Floats | float) -> Floats:
+def _longest_segment(pairs: Pairs, interval_hours: Floats | None) -> Floats:
     """The segment of at most `interval_hours` and all the work that takes least per hour of work: [..., 1]."""
     best = _best_interval(pairs.rate[..., None], pairs.checkpoint_hours[..., None])
-    most = np.minimum(pairs.work_hours, interval_hours)
+    most = pairs.work_hours if interval_hours is None else np.minimum(pairs.work_hours, interval_hours)
     return np.asarray(np.minimum(best, most[..., None]))
+
+
+def _hours(pairs: Pairs, z: Floats) -> tuple[Floats, Floats]:
+    """All the work on spot and on the standby at deviations [..., z], in hours."""
+    return (
+        pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * z),
+        pairs.standby_work_hours[..., None] * np.exp(pairs.standby_log_sigma[..., None] * z),
+    )
+
+
+def _tried(pairs: Pairs, terms: StandbyTerms, z: Floats, segments: tuple[Floats, ...]) -> _Tried:
+    """The hours of runs at deviations [..., z] in segments between these, the longest last."""
+    hours, left = _hours(pairs, z)
+    write, lost, wall, slack = pairs.checkpoint_hours[..., None], np.zeros(()), np.zeros(()), np.zeros(())
+    for segment in segments:
+        losses = segment_losses(
+            segment + write, pairs.rate[..., None], terms.restart_hours, pairs.wait_hours[..., None]
+        )
+        begun = segment + write + losses.mean_hours
+        lost, wall = np.maximum(lost, losses.mean_hours / segment), np.maximum(wall, begun / segment)
+        slack = (terms.deadline_hours - pairs.setup_hours - pairs.changeover_hours)[..., None] - begun - left
+    return _Tried(slack=slack, wall=hours * wall, lost=hours * lost, left=left)
 
 
 def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Work:
@@ -191,8 +264,7 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
     rate, wait = pairs.rate[..., None], pairs.wait_hours[..., None]
     write, changeover = pairs.checkpoint_hours[..., None], pairs.changeover_hours[..., None]
     room = terms.deadline_hours - pairs.setup_hours[..., None]
-    hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * z)
-    left = pairs.standby_work_hours[..., None] * np.exp(pairs.standby_log_sigma[..., None] * z)
+    hours, left = _hours(pairs, z)
     losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
     paid, wall = losses.paid_hours / segment, (segment + write + losses.mean_hours) / segment
     cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
@@ -203,7 +275,8 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
     share[~slower] = 1.0
     usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
-    called = changeover * standby_usd + pairs.standby_fixed_usd[..., None] - losses.paid_pause_hours * usd
+    step_usd = (pairs.standby_usd_per_hour * pairs.standby_step_hours / 2)[..., None]
+    called = changeover * standby_usd + step_usd + pairs.standby_fixed_usd[..., None] - losses.paid_pause_hours * usd
     return _Work(
         spot_usd=hours * (paid * usd),
         standby_usd=left * standby_usd,

@@ -6,7 +6,7 @@ import pytest
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.standby_bound import least_at
 from gpuplan.planner.strategies.standby.standby_switching import intervals, outcomes
-from tests.planner.strategies.standby.standby_cases import some_offers, terms
+from tests.planner.strategies.standby.standby_cases import a_pair, some_offers, terms
 
 
 @pytest.mark.slow(reason="3 cases")
@@ -45,3 +45,19 @@ def test_no_pair_comes_to_less_at_an_interval_than_its_bound_there(seed: int) ->
             assert bound <= usd
             close += bound > 0.85 * usd
     assert close > 0
+
+
+@pytest.mark.parametrize("billing_hours", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_of_a_slow_run_counts_the_hours_on_spot_until_its_call(seed: int, billing_hours: float) -> None:
+    """Slow runs cost more than their standby, but may not call it before their slack is used up."""
+    pair = a_pair(
+        work=19.6, sigma=0.22, rate=0.05 + 0.03 * seed, wait=1.05, write=0.001, usd=0.516, standby_work=23.5, standby_usd=0.6,
+        changeover=0.16, setup=0.15,
+    )  # fmt: skip
+    pair.log_sigma[:] = 0.5 + 0.1 * seed
+    pair.step_hours[:] = pair.standby_step_hours[:] = billing_hours
+    for interval in np.unique(intervals(pair)).tolist():
+        bound = float(least_at(pair, terms(deadline=48.0), np.array([interval]))[0])
+        usd = PricedRun.of(pair, terms(deadline=48.0), interval).usd
+        assert 0.93 * usd < bound <= usd
