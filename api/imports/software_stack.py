@@ -5,7 +5,7 @@ from gpuplan.api.imports.key_table import as_scalar
 from gpuplan.api.imports.located_document import Located
 
 #: Tools that train with Hugging Face's models or PyTorch's own layers, one kernel after the other.
-_EAGER = frozenset(
+EAGER_TOOLS = frozenset(
     (
         "Hugging Face trainer arguments",
         "LLaMA-Factory",
@@ -37,7 +37,7 @@ def state_stack(tool: str, document: Located, facts: TrainingFacts) -> None:
     default = Origin(default_of=tool)
     compiled = next((key for key in _COMPILES if as_scalar(document.get(key)) is True), "")
     unsloth = as_scalar(document.get("use_unsloth")) is True
-    if tool in _EAGER:
+    if tool in EAGER_TOOLS:
         software = "fused" if unsloth else "compiled" if compiled else "eager"
         stated = "use_unsloth" if unsloth else compiled
         _state(facts, "software", software, document.at(stated) if stated else default)

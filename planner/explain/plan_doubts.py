@@ -20,7 +20,6 @@ def plan_doubts(candidates: Candidates, phases: tuple[PhaseChoice, ...]) -> tupl
         work=question.work,
         machines=machines,
         learned=question.learned,
-        states_layout="the layout of the plan, in what you run",
     )
     # Hours of owned machines may be measured ones; a doubt is the ratio of two estimates.
     known = None if question.markets[main.market].owned else estimate_of(candidates.estimated[main.market], machines)

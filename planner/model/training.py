@@ -90,6 +90,17 @@ _TENSOR_OVERLAP_ALIASES = {
     "tp_comm_overlap": "asynchronous",
     "collective-matmul": "asynchronous",
 }
+#: How code splits a model over accelerators; `auto` is `data` with adapters, whose libraries do no other.
+PARALLELISMS = ("auto", "data", "any")
+_PARALLELISM_ALIASES = {
+    "ddp": "data",
+    "fsdp": "data",
+    "zero": "data",
+    "deepspeed": "data",
+    "megatron": "any",
+    "nemo": "any",
+    "3d": "any",
+}
 #: Frameworks that code may be written for (`planner.model.frameworks` has the machines of each).
 FRAMEWORKS = ("pytorch-cuda", "pytorch-rocm", "jax", "xla", "neuron", "any")
 #: Those whose steps XLA compiles.
@@ -224,6 +235,15 @@ class Training:
             "of images in convolutional networks: `channels_last` (NHWC), or `channels_first` (NCHW, PyTorch's own), which "
             "16-bit kernels convert before and after each convolution; `auto` lies between them",
             example="channels_last",
+        ),
+    ] = "auto"
+    parallelism: Annotated[
+        str,
+        JobField(
+            choice(PARALLELISMS, _PARALLELISM_ALIASES),
+            "how the code can split a model over accelerators: `data` (DDP, ZeRO, FSDP), or `any`: tensor, pipeline, context "
+            "and expert parallelism too (Megatron, NeMo); `auto` is `data` with adapters, else `any`",
+            example="data",
         ),
     ] = "auto"
     tensor_overlap: Annotated[

@@ -20,6 +20,7 @@ from gpuplan.planner.performance.corrected_estimates import estimate_learned
 from gpuplan.planner.performance.estimator_request import CHECKPOINTING, Estimates, LayoutRequest, Machines
 from gpuplan.planner.performance.fastest_layout import FREE
 from gpuplan.planner.performance.goodput import modelled_goodput
+from gpuplan.planner.performance.layout_question import splits_data_only
 from gpuplan.planner.performance.measured_coverage import measured_runs
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload import work_of
@@ -30,10 +31,9 @@ from gpuplan.planner.workload.training_methods import software_of
 MOST_DOUBTS = 3
 #: The least ratio of the hours at both ends of a doubt that is named.
 LEAST_EFFECT = 1.02
-#: Plain data parallelism with everything sharded, as most scripts run it.
-_SHARDED = LayoutRequest(tensor=1, pipeline=1, context=1, zero_stage=3)
-_SPLITTING = ("tensor", "pipeline", "context")
-_WAYS = (*_SPLITTING, "data", "expert", "zero_stage")
+_SPLITTING = ("tensor", "pipeline", "context", "expert")
+_WAYS = (*_SPLITTING, "data", "zero_stage")
+_PARALLELISM = "training.parallelism"
 _OVERLAP = "training.tensor_overlap"
 #: Software that people run without saying so: Hugging Face's own, one kernel after the other.
 _UNSTATED_SOFTWARE = "eager"
@@ -43,8 +43,7 @@ _UNSTATED_SOFTWARE = "eager"
 class Asked:
     """A job on one configuration (the only row of `machines`), to be estimated again with another assumption.
 
-    `request` is the layout as far as it is stated; `assumes_network` says that nobody stated the network between nodes, and
-    `states_layout` what settles the layout.
+    `request` is the layout as far as it is stated; `assumes_network` says that nobody stated the network between nodes.
     """
 
     workload: Workload
@@ -54,7 +53,6 @@ class Asked:
     request: LayoutRequest = FREE
     learned: LearnedCorrections = NOTHING
     assumes_network: bool = False
-    states_layout: str = "on.layout"
     _trained: dict[Training, float] = field(default_factory=dict)
 
     @property
@@ -178,15 +176,17 @@ def _batch(asked: Asked) -> Iterator[Alternative]:
 
 
 def _layout(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
-    """Sharded data parallelism alone, where no layout is stated and one that splits the model was found to be faster."""
-    stated = any(getattr(asked.request, name) is not None for name in _WAYS)
-    if not stated and max(int(getattr(estimated, name)[0]) for name in _SPLITTING) > 1:
-        request = replace(_SHARDED, micro_batch=asked.request.micro_batch, checkpointing=asked.request.checkpointing)
-        yield (
-            "layout chosen by gpuplan: FSDP (ZeRO-3) alone would take",
-            asked.hours(request=request),
-            asked.states_layout,
-        )
+    """Data parallelism alone where the model is split, and any where it is not, unless either is stated."""
+    training = asked.training
+    stated = training.parallelism != "auto" or any(getattr(asked.request, name) is not None for name in _WAYS)
+    if stated or not asked.work.shape:
+        return
+    if splits_data_only(training):
+        other = asked.hours_trained(replace(training, parallelism="any"))
+        yield "parallelism assumed data (DDP, ZeRO, FSDP): any would take", other, _PARALLELISM
+    elif max(int(getattr(estimated, name)[0]) for name in _SPLITTING) > 1:
+        other = asked.hours_trained(replace(training, parallelism="data"))
+        yield "layout chosen by gpuplan: data parallelism alone (DDP, ZeRO, FSDP) would take", other, _PARALLELISM
 
 
 def _tensor_overlap(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import OFFLOADED, Training
+from gpuplan.planner.model.job import ADAPTERS, OFFLOADED, Training
 from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
 from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
 from gpuplan.planner.performance.fitted_constants import places, value
@@ -32,8 +32,13 @@ def question_of(work: Work, training: Training, machines: Machines, request: Lay
 
     Raises `UnusableInput` for an unknown precision, and for a stated overlap or memory format of what there is not.
     """
-    if training.tensor_overlap != "auto" and (work.shape is None or request.tensor == 1):
-        why = "on.layout has tensor 1;" if work.shape else "this model has no layers that tensor parallelism splits;"
+    if training.tensor_overlap != "auto" and (
+        work.shape is None or (request.tensor or 2) == 1 or splits_data_only(training)
+    ):
+        if work.shape is None:
+            why = "this model has no layers that tensor parallelism splits;"
+        else:
+            why = "on.layout has tensor 1;" if request.tensor == 1 else "training.parallelism is data;"
         raise no_tensor_parallelism(why)
     if training.memory_format != "auto" and work.task not in CONVOLUTIONAL_TASKS:
         message = f"belongs to convolutional networks, and this model is of class {work.task}; leave it out"
@@ -57,8 +62,26 @@ def rates_of(work: Work, training: Training, machines: Machines) -> Clusters:
     return replace(clusters, linear_rate=clusters.linear_rate * share[machines.accelerator])
 
 
+def splits_data_only(training: Training) -> bool:
+    """Whether the code splits batches and states alone, as libraries for adapters do unless they say otherwise.
+
+    Neuron's own library for adapters splits tensors.
+    """
+    if training.parallelism != "auto":
+        return training.parallelism == "data"
+    return training.method in ADAPTERS and training.tensor_overlap == "auto" and training.framework != "neuron"
+
+
 def _completed(request: LayoutRequest, training: Training) -> LayoutRequest:
     """The request completed from the training section; offloaded parameters need ZeRO-3."""
+    if splits_data_only(training):
+        request = replace(
+            request,
+            tensor=request.tensor or 1,
+            pipeline=request.pipeline or 1,
+            context=request.context or 1,
+            expert=request.expert or 1,
+        )
     checkpointing = "full" if training.activation_checkpointing == OFFLOADED else training.activation_checkpointing
     return replace(
         request,

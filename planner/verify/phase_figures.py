@@ -162,6 +162,11 @@ def fits(
     """
     check, stated = "memory", stated_row(field_coverage, path)
     instance_type = machine.type
+    if training.parallelism == "data":
+        whole = all(int(dict(stated.layout)[way]) == 1 for way in ("tensor", "pipeline", "context", "expert"))
+        field_coverage.is_true(
+            check, (*path, "layout"), whole, None, "splits the model, and training.parallelism is data"
+        )
     share = min(1.0, float(instance_type.accelerator_count))
     device = (
         instance_type.accelerator_memory_mib or accelerators()[instance_type.accelerator].device_memory_mib * share

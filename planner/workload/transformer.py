@@ -216,6 +216,11 @@ def _assumptions(
         kinds = "attention, feed-forward and expert" if model.experts else "attention and feed-forward"
         where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
         sentences.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
+        if training.parallelism == "auto":
+            sentences.append(
+                "code for adapters splits batches and states over accelerators, and not the model (DDP, ZeRO, FSDP); "
+                "training.parallelism: any also splits the model"
+            )
         rules = saved_tensor_rules_of(training)
         causes = [
             *(["the element-wise layers under adapters as frameworks write them"] if rules.eager else []),

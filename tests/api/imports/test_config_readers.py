@@ -12,7 +12,7 @@ from gpuplan.api.imports.rendering import job_file
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tests.api.imports.config_texts import AXOLOTL, LLAMA, LLAMA_FACTORY, TORCHTUNE, TRAINER
+from tests.api.imports.config_texts import AXOLOTL, LLAMA, LLAMA_FACTORY, MEGATRON, TORCHTUNE, TRAINER
 
 
 @pytest.mark.shared_data
@@ -153,6 +153,22 @@ def test_kernels_are_those_of_the_tool_or_of_its_switches(text: str, name: str, 
     named = {"software", "cross_entropy", "adapter_dropout", "activation_checkpointing"} & set(training)
     assert {field: training[field] for field in named if field in expected} == expected
     assert ("adapter_dropout" in named) == ("adapter_dropout" in expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "ways", "origin"),
+    [
+        (TRAINER, "args.json", "data", "default of Hugging Face trainer arguments"),
+        (AXOLOTL + "tensor_parallel_size: 2\n", "axolotl.yml", "any", "axolotl.yml:"),
+        (MEGATRON, "pretrain.sh", "any", "pretrain.sh:"),
+    ],
+)
+def test_parallelism_is_what_the_file_splits_or_what_its_tool_is_made_for(
+    text: str, name: str, ways: str, origin: str
+) -> None:
+    made = job_of(read_text(text, name), Given(samples="1000", gpus=16, length=1024))
+    assert made.document["training"]["parallelism"] == ways
+    assert str(made.origins["training.parallelism"]).startswith(origin)
 
 
 def test_scripts_beside_transformers_have_the_defaults_of_the_trainer_though_they_name_a_data_set_as_trl_does() -> None:

@@ -110,7 +110,7 @@ def test_each_zero_stage_holds_no_more_states_than_the_one_before(nodes: int, te
 def test_adapters_hold_no_more_states_than_full_training(
     model: str, method: str, rank: int, optimizer: str, states: str, stage: int, devices: int
 ) -> None:
-    every = Training(precision="bf16", optimizer=optimizer, states=states)
+    every = Training(precision="bf16", optimizer=optimizer, states=states, parallelism="any")
     some = replace(every, method=method, rank=rank)
     job = Preset(model=model, tokens=1e9)
     full, adapted = work_of(job, every), work_of(job, some)
@@ -122,6 +122,20 @@ def test_adapters_hold_no_more_states_than_full_training(
     fixed = {"tensor": 1, "pipeline": 1, "zero_stage": stage, "micro_batch": 1}
     held = [ask(work, machines, training, **fixed).states_gib[0] for work, training in ((full, every), (adapted, some))]
     assert held[1] <= held[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("method", ["full", "qlora"])
+def test_code_that_splits_batches_alone_is_no_faster_and_splits_no_model(method: str) -> None:
+    work = work_of(Preset(model="mixtral-8x7b", tokens=1e9), Training(method=method))
+    machines = cluster(chip(), devices=8, nodes=8)
+    either, data, unstated = (
+        ask(work, machines, Training(method=method, precision="bf16", parallelism=ways))
+        for ways in ("any", "data", "auto")
+    )
+    assert [getattr(data, way)[0] for way in ("tensor", "pipeline", "context", "expert")] == [1, 1, 1, 1]
+    assert max(getattr(either, way)[0] for way in ("tensor", "pipeline", "expert")) > 1
+    assert either.hours[0] <= data.hours[0]
+    assert unstated.hours[0] == (either if method == "full" else data).hours[0]
 
 
 def test_large_adapters_outweigh_gradients_that_eight_devices_divide() -> None:

@@ -51,7 +51,7 @@ COLUMNS = snapshot_columns(TYPES, [QUICK, SLOW])
 JOB = TrainingJob(
     name="falls back",
     workload=Preset(model="llama-3-8b", tokens=5e8, sequence_length=4096),
-    training=Training(method="lora", precision="bf16"),
+    training=Training(method="lora", precision="bf16", parallelism="any"),
     start=START,
     deadline_hours=12.0,
     constraints=Constraints(max_nodes=8),
