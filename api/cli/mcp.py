@@ -38,7 +38,7 @@ def mcp(
 
     import uvicorn
 
-    from gpuplan.api.cli.serve import listen
+    from gpuplan.api.cli.listening_socket import listen
 
     listener = listen("127.0.0.1", port)
     config = uvicorn.Config(over_http(server), log_config=None, log_level=None, access_log=False, server_header=False)

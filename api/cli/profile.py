@@ -11,7 +11,7 @@ from gpuplan.api.cli.command_io import print_answer
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.presentation.profile import render_profile
 from gpuplan.api.profiling.counter_process import interpreter
-from gpuplan.api.profiling.profiled_job_file import job_from_counts, write_job
+from gpuplan.api.profiling.profiled_job_file import JobWords, ProfiledJob, job_from_counts, write_job
 from gpuplan.api.profiling.tensor_shapes import read_shape
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
@@ -60,24 +60,28 @@ def profile(
     """
     name = name or _NAME_LEFT_OUT.sub("-", target.rpartition(":")[2])[:80] or "profiled"
     path = _writable(output or Path(f"{name}.yaml"), force=force)
-    request = _request(target, inputs, targets or [], batch_axis)
-    training = {"precision": precision, "optimizer": optimizer}
-    stated = {"deadline": deadline, "budget_usd": budget_usd}
-    profiled = job_from_counts(
-        request,
-        python=interpreter(python),
-        timeout_seconds=timeout,
-        amounts={"samples": samples, "global_batch": global_batch},
-        job={"name": name, "training": {key: value for key, value in training.items() if value}}
-        | {key: value for key, value in stated.items() if value},
+    words = JobWords(
+        name=name,
+        samples=samples,
+        global_batch=global_batch,
+        deadline=deadline,
+        budget_usd=budget_usd,
+        precision=precision,
+        optimizer=optimizer,
     )
+    request = _request(target, inputs, targets or [], batch_axis)
+    profiled = job_from_counts(request, words, python=interpreter(python), timeout_seconds=timeout)
     write_job(path, profiled.document, _command_line(target, inputs, targets or []))
+    _print(profiled, str(path), as_json=as_json)
+
+
+def _print(profiled: ProfiledJob, path: str, *, as_json: bool) -> None:
     print_answer(
-        {"job": profiled.document, "path": str(path), "states_gib": profiled.states_gib, "notes": profiled.assumptions},
+        {"job": profiled.document, "path": path, "states_gib": profiled.states_gib, "notes": profiled.assumptions},
         lambda _: render_profile(
             profiled.document["name"],
             profiled.workload,
-            path=str(path),
+            path=path,
             assumptions=profiled.assumptions,
             states_gib=profiled.states_gib,
         ),

@@ -2,24 +2,25 @@
 
 import gc
 import os
-import socket
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan
+from gpuplan.api.cli.listening_socket import listen
 from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.serve_authentication import access_for, checked_names, hosts_for
-from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from gpuplan.api.http.graceful_server import GracefulServer
+    from gpuplan.api.observability.telemetry_settings import TelemetrySettings
 
 #: A fifth of Python's default: short requests overtake running plans sooner, at a cost of 1 % of a core.
 SWITCH_SECONDS = 0.001
-
-
-#: Send buffer per connection in bytes; Linux's default grows to 4 MiB per connection.
-SEND_BUFFER_BYTES = 256 * 1024
 
 
 def serve(
@@ -69,10 +70,6 @@ def serve(
     processes = PlanningProcesses(gpuplan.context.environment, allowed)
     gpuplan.planner.use(processes)
 
-    import uvicorn
-
-    from gpuplan.api.http.bounded_protocol import BoundedProtocol
-    from gpuplan.api.http.graceful_server import GracefulServer
     from gpuplan.api.http.http_service import create_service
     from gpuplan.api.observability.service_telemetry import start_watching
 
@@ -80,6 +77,28 @@ def serve(
     hosts = hosts_for(host, names, insecure=insecure_no_auth, guarded=access.authenticator is not None)
     service = create_service(gpuplan, hosts=hosts, access=access, slack=slack)
     watching.watch(service)
+    _tune_the_interpreter()
+    try:
+        processes.wait_until_ready()
+        _server(service, telemetry).run(sockets=[listener])
+    finally:
+        processes.stop()
+
+
+def _tune_the_interpreter() -> None:
+    # The event loop waits up to this long for a planning thread to release the GIL, at every step of a request.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # Loaded modules stay for good: scanning them at every full collection would stop every request for 50 ms.
+    gc.collect()
+    gc.freeze()
+
+
+def _server(service: "FastAPI", telemetry: "TelemetrySettings") -> "GracefulServer":
+    import uvicorn
+
+    from gpuplan.api.http.bounded_protocol import BoundedProtocol
+    from gpuplan.api.http.graceful_server import GracefulServer
+
     config = uvicorn.Config(
         service,
         http=BoundedProtocol,
@@ -91,33 +110,4 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=round(telemetry.finish_seconds) or 1,
     )
-    # The event loop waits up to this long for a planning thread to release the GIL, at every step of a request.
-    sys.setswitchinterval(SWITCH_SECONDS)
-    # Loaded modules stay for good: scanning them at every full collection would stop every request for 50 ms.
-    gc.collect()
-    gc.freeze()
-    server = GracefulServer(config, stopping=service.state.health.stop, drain_seconds=telemetry.drain_seconds)
-    try:
-        processes.wait_until_ready()
-        server.run(sockets=[listener])
-    finally:
-        processes.stop()
-
-
-def listen(host: str, port: int, *, share: bool = False) -> socket.socket:
-    """A bound socket. Raises `UnusableInput` with the reason (port in use, unknown host ...).
-
-    With `share`, several processes listen on one port and the kernel spreads connections over their queues.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family, reuse_port=share)
-    except (OSError, ValueError) as error:  # ValueError: the system cannot share ports
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"cannot listen on {host[:80]!r} port {port}: {reason}; accepted: a free port of this machine"
-        raise UnusableInput.at("port", message=message) from error
-    # Accepted connections inherit these. Without the first, Nagle's algorithm delays each answer's last packet until
-    # the client's delayed acknowledgement, 40 ms later (asyncio sets it only on sockets that name their protocol).
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    return listener
+    return GracefulServer(config, stopping=service.state.health.stop, drain_seconds=telemetry.drain_seconds)

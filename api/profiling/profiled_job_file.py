@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import yaml
@@ -13,6 +13,7 @@ import yaml
 from gpuplan.api.profiling import workload_from_counts
 from gpuplan.api.profiling.counter_process import run_counter
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import TrainingJob
@@ -22,30 +23,41 @@ from gpuplan.planner.workload import work_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobWords:
+    """What a user states beside the module: the words of a job file, unread; None is not stated."""
+
+    name: str
+    samples: str | None = None
+    global_batch: str | None = None
+    deadline: str | None = None
+    budget_usd: str | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+
+    def document(self, workload: JsonObject) -> JsonObject:
+        """The job file with the counted workload."""
+        training = {"precision": self.precision, "optimizer": self.optimizer}
+        parts = {
+            "training": {key: value for key, value in training.items() if value},
+            "deadline": self.deadline,
+            "budget_usd": self.budget_usd,
+        }
+        return {"name": self.name, "workload": workload} | {key: value for key, value in parts.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledJob:
     """The document of a job file with its counted workload, notes, and GiB of weights, gradients and optimizer state."""
 
-    document: dict[str, Any]
+    document: JsonObject
     workload: Profile
     assumptions: list[str]
     states_gib: float
 
 
-def job_from_counts(
-    request: dict[str, Any],
-    *,
-    python: str,
-    timeout_seconds: float,
-    amounts: dict[str, str | None],
-    job: dict[str, Any],
-) -> ProfiledJob:
-    """The job of a counted module.
-
-    `amounts` are samples and global_batch as text; `job` the rest of the document. Raises
-    `UnusableInput` for a module that cannot be counted and for an invalid job.
-    """
-    given = {name: _amount(name, text) for name, text in amounts.items()}
-    total, batch = given["samples"], given["global_batch"]
+def job_from_counts(request: JsonObject, words: JobWords, *, python: str, timeout_seconds: float) -> ProfiledJob:
+    """The job of a counted module. Raises `UnusableInput` for a module that cannot be counted and for an invalid job."""
+    total, batch = _amount("samples", words.samples), _amount("global_batch", words.global_batch)
     if total and batch and batch > total:
         raise UnusableInput.at(
             "global_batch", message=f"{batch:g} is more than --samples, {total:g}; give at most that"
@@ -57,7 +69,7 @@ def job_from_counts(
         samples=total,
         global_batch=batch,
     )
-    document = {"name": job["name"], "workload": workload} | {name: value for name, value in job.items() if value}
+    document = words.document(workload)
     parsed = parse_job(document, now=datetime.now(UTC))
     return ProfiledJob(
         document=document,
@@ -85,7 +97,7 @@ def _amount(name: str, text: str | None) -> float | None:
         raise UnusableInput.at(name, message=str(error)) from None
 
 
-def write_job(path: Path, document: dict[str, Any], command: str) -> None:
+def write_job(path: Path, document: JsonObject, command: str) -> None:
     """Write the job file atomically. Raises `UnusableInput` at "output" if it cannot be written."""
     text = f"# Counted by: {command}\n" + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)
     try:

@@ -1,7 +1,7 @@
 """Time and memory of a job on one configuration that the user names, without prices."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -55,10 +55,10 @@ def estimate_on(
     unknown accelerator or precision, a layout that does not multiply to `gpus` or divide the model, more replicas than
     samples.
     """
-    chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
+    named = _named(on)
     request = request_of(on)
     check(work, on, request)
-    machines = _machines(chip, on, mig_slice)
+    machines = named.machines()
     ask = partial(estimate_learned, work, training, goodput=goodput, learned=learned)
     estimates = ask(machines, request=request)
     fits = int(estimates.reason[0]) != cluster_rates.DOES_NOT_FIT
@@ -66,25 +66,13 @@ def estimate_on(
     if not fits:
         roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
         estimates = ask(roomy, request=_as_request(estimates))
-    _refuse_unless_runs(estimates, chip, on, work, training)
-    precision = estimates.precisions[int(estimates.precision[0])]
-    loading = loading_gib(work, estimates, 4.0 if precision in {"fp32", "tf32"} else 2.0)
-
-    def reasons_of(rows: Machines, free: LayoutRequest) -> Ints:
-        return reasons_learned(work, training, rows, learned=learned, request=free)
-
-    asked = None
-    if fits and workload is not None:
-        asked = Asked(
-            workload=workload,
-            training=training,
-            work=work,
-            machines=machines,
-            request=request,
-            learned=learned,
-            assumes_network=on.internode_gbps is None,
-        )
+    _refuse_unless_runs(estimates, named.chip, on, work, training)
+    asked = _asked(work, training, named, machines, learned=learned, workload=workload) if fits and workload else None
+    reasons_of = partial(_reasons, work, training, learned)
+    least = least_accelerators(reasons_of, named.of_count, named.per_node, request)
+    memory = _memory(work, estimates, fits=fits, capacity_gib=capacity, least_accelerators=least)
     rate = float(estimates.units_per_second[0])
+    precision = _precision(estimates)
     return Estimate(
         hours=float(estimates.hours[0]),
         hours_with_goodput=float(estimates.hours_with_goodput[0]),
@@ -92,35 +80,103 @@ def estimate_on(
         throughput=EstimatedThroughput(value=rate, unit=f"{work.unit}/s", per_accelerator=rate / on.gpus),
         tflops_per_accelerator=float(estimates.tflops_per_accelerator[0]),
         mfu=float(estimates.mfu[0]),
-        memory=_memory(
-            work,
-            estimates,
-            fits=fits,
-            capacity_gib=capacity,
-            loading_gib=loading,
-            least_accelerators=least_accelerators(
-                reasons_of, partial(_of_count, chip, on, mig_slice), _per_node(chip, on), request
-            ),
-        ),
+        memory=memory,
         layout=cast(Layout, estimates.layout(0)),
         terms=cast(Terms, {name: float(values[0]) for name, values in estimates.terms.items()}),
         band=_band(estimates),
         precision=precision,
-        warnings=(
-            *_warnings(chip, precision, fits=fits, substituted=bool(estimates.substituted[0])),
-            *(_loading_warning(work, loading, capacity) if fits else ()),
-            *(() if asked is None else _eager_warning(asked)),
-        ),
-        on=_echo(on, chip.name if mig_slice is None else mig_slice.name, machines),
+        warnings=(*_warnings(named.chip, estimates, work, memory), *(() if asked is None else _eager_warning(asked))),
+        on=named.echo(machines),
         assumptions=(
             *work.assumptions,
-            *learned.sentences(chip.name),
+            *learned.sentences(named.chip.name),
             *assumptions(training),
-            *(() if mig_slice is None else (mig_slice.sentence,)),
+            *(() if named.mig_slice is None else (named.mig_slice.sentence,)),
         ),
         doubts=() if asked is None else doubts_of(asked, estimates),
         assumed=assumed_of(work, training, precision, goodput, on.gpus),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """The configuration that the user names, with the accelerator that its name stands for."""
+
+    on: On
+    chip: Accelerator
+    mig_slice: MigSlice | None
+
+    @property
+    def per_node(self) -> int:
+        """Accelerators in a full machine."""
+        return self.on.gpus_per_node or max(1, self.chip.usual_per_node)
+
+    def machines(self) -> Machines:
+        """The configuration as one machine row."""
+        per_node = self.on.gpus_per_node or _usual_per_node(self.chip, self.on.gpus)
+        fabric = self.on.internode_gbps or self.chip.usual_internode_gbps
+        nodes = self.on.gpus // per_node
+        machines = one_configuration(self.chip, devices=per_node, nodes=nodes, internode_gbps=fabric)
+        if self.mig_slice is None:
+            return machines
+        return replace(
+            machines,
+            fraction=np.array([float(self.mig_slice.share)]),
+            device_memory_mib=np.array([float(self.mig_slice.memory_mib)]),
+        )
+
+    def of_count(self, count: int) -> Machines:
+        """The machine row of `count` accelerators: part of one machine, or whole machines."""
+        on = replace(self.on, gpus=count, gpus_per_node=min(count, self.per_node))
+        return replace(self, on=on).machines()
+
+    def echo(self, machines: Machines) -> EstimatedOn:
+        """The complete configuration, with defaults marked as assumed."""
+        on = self.on
+        return EstimatedOn(
+            accelerator=self.chip.name if self.mig_slice is None else self.mig_slice.name,
+            gpus=on.gpus,
+            gpus_per_node=Assumed(value=int(machines.devices[0]), assumed=on.gpus_per_node is None),
+            nodes=int(machines.nodes[0]),
+            internode_gbps=Assumed(value=float(machines.internode_gbps[0]), assumed=on.internode_gbps is None),
+        )
+
+
+def _named(on: On) -> _Named:
+    """Raises `UnusableInput` at on.accelerator for an unknown name."""
+    chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
+    return _Named(on=on, chip=chip, mig_slice=mig_slice)
+
+
+def _asked(
+    work: Work,
+    training: Training,
+    named: _Named,
+    machines: Machines,
+    *,
+    learned: LearnedCorrections,
+    workload: Workload,
+) -> Asked:
+    """The question to which the doubts of the answer belong."""
+    return Asked(
+        workload=workload,
+        training=training,
+        work=work,
+        machines=machines,
+        request=request_of(named.on),
+        learned=learned,
+        assumes_network=named.on.internode_gbps is None,
+    )
+
+
+def _reasons(
+    work: Work, training: Training, learned: LearnedCorrections, machines: Machines, free: LayoutRequest
+) -> Ints:
+    return reasons_learned(work, training, machines, learned=learned, request=free)
+
+
+def _precision(estimates: Estimates) -> str:
+    return estimates.precisions[int(estimates.precision[0])]
 
 
 def _refuse_unless_runs(estimates: Estimates, chip: Accelerator, on: On, work: Work, training: Training) -> None:
@@ -139,12 +195,9 @@ def _band(estimates: Estimates) -> Band:
 
 def fits_on(work: Work, training: Training, on: On) -> bool:
     """Whether the job runs on the configuration at all; raises `UnusableInput` like `estimate_on`."""
-    chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
-    request = request_of(on)
+    named, request = _named(on), request_of(on)
     check(work, on, request)
-    estimates = estimate_learned(
-        work, training, _machines(chip, on, mig_slice), goodput=1.0, learned=NOTHING, request=request
-    )
+    estimates = estimate_learned(work, training, named.machines(), goodput=1.0, learned=NOTHING, request=request)
     return not estimates.reason[0]
 
 
@@ -154,7 +207,6 @@ def _memory(
     *,
     fits: bool,
     capacity_gib: float,
-    loading_gib: float | None,
     least_accelerators: int | None,
 ) -> Memory:
     """The memory of the first row of `estimates`."""
@@ -167,13 +219,14 @@ def _memory(
         other_gib=float(estimates.other_gib[0]),
         largest_micro_batch=largest_micro_batch(work, estimates, capacity_gib),
         least_accelerators=least_accelerators,
-        loading_gib=loading_gib,
+        loading_gib=loading_gib(work, estimates, 4.0 if _precision(estimates) in {"fp32", "tf32"} else 2.0),
     )
 
 
-def _loading_warning(work: Work, loading: float | None, capacity: float) -> list[str]:
+def _loading_warning(work: Work, memory: Memory) -> list[str]:
     """A warning if unsharded pretrained weights do not fit in memory together with their shard."""
-    if loading is None or loading <= capacity or work.frozen_parameter_bytes <= 0:
+    loading = memory.loading_gib
+    if loading is None or loading <= memory.capacity_gib or work.frozen_parameter_bytes <= 0:
         return []
     why = "a stack that builds the whole model on each device before it shards it"
     return [f"{why} needs {loading:.1f} GiB to load; use one that loads it sharded"]
@@ -184,30 +237,6 @@ def _eager_warning(asked: Asked) -> list[str]:
     if asked.work.shape is None:
         return []
     return eager_does_not_fit(asked.workload, asked.training, lambda _, training: asked.can_train(training))
-
-
-def _machines(chip: Accelerator, on: On, mig_slice: MigSlice | None) -> Machines:
-    """The configuration as one machine row."""
-    per_node = on.gpus_per_node or _usual_per_node(chip, on.gpus)
-    fabric = on.internode_gbps or chip.usual_internode_gbps
-    machines = one_configuration(chip, devices=per_node, nodes=on.gpus // per_node, internode_gbps=fabric)
-    if mig_slice is None:
-        return machines
-    return replace(
-        machines,
-        fraction=np.array([float(mig_slice.share)]),
-        device_memory_mib=np.array([float(mig_slice.memory_mib)]),
-    )
-
-
-def _per_node(chip: Accelerator, on: On) -> int:
-    """Accelerators in a full machine."""
-    return on.gpus_per_node or max(1, chip.usual_per_node)
-
-
-def _of_count(chip: Accelerator, on: On, mig_slice: MigSlice | None, count: int) -> Machines:
-    """The machine row of `count` accelerators: part of one machine, or whole machines."""
-    return _machines(chip, replace(on, gpus=count, gpus_per_node=min(count, _per_node(chip, on))), mig_slice)
 
 
 def _usual_per_node(chip: Accelerator, gpus: int) -> int:
@@ -246,27 +275,15 @@ def _refusal(reason: str, chip: Accelerator, on: On, work: Work, training: Train
     return UnusableInput.at(*path, message=message)
 
 
-def _warnings(chip: Accelerator, precision: str, *, fits: bool, substituted: bool) -> list[str]:
+def _warnings(chip: Accelerator, estimates: Estimates, work: Work, memory: Memory) -> list[str]:
     """What the user must know of the configuration."""
-    warnings = (
-        [] if fits else ["does not fit in memory: times are those of the layout that needs least, as if it fitted"]
-    )
+    too_much = "does not fit in memory: times are those of the layout that needs least, as if it fitted"
+    warnings = [] if memory.fits else [too_much]
     if chip.trains == "limited":
         warnings.append(f"{chip.name}: {chip.trains_reason}")
-    if substituted:
-        warnings.append(f"precision {precision} in place of bf16, which {chip.name} lacks")
-    return warnings
-
-
-def _echo(on: On, accelerator: str, machines: Machines) -> EstimatedOn:
-    """The complete configuration, with defaults marked as assumed."""
-    return EstimatedOn(
-        accelerator=accelerator,
-        gpus=on.gpus,
-        gpus_per_node=Assumed(value=int(machines.devices[0]), assumed=on.gpus_per_node is None),
-        nodes=int(machines.nodes[0]),
-        internode_gbps=Assumed(value=float(machines.internode_gbps[0]), assumed=on.internode_gbps is None),
-    )
+    if estimates.substituted[0]:
+        warnings.append(f"precision {_precision(estimates)} in place of bf16, which {chip.name} lacks")
+    return [*warnings, *(_loading_warning(work, memory) if memory.fits else [])]
 
 
 def assumptions(training: Training) -> list[str]:

@@ -5,17 +5,13 @@ from datetime import timedelta
 
 from gpuplan.catalog.model.money import usd_exactly
 from gpuplan.planner.model.verification import PhasedComparison, PlanComparison, SingleComparison
-from gpuplan.planner.verify.alternatives_check import (
-    alternatives,
-    commitments,
-    credit_use,
-    frontier,
-    other_framework,
-)
+from gpuplan.planner.verify.alternatives_check import alternatives, frontier, other_framework
 from gpuplan.planner.verify.capacity_ladder_check import capacity_ladder
 from gpuplan.planner.verify.certificate_check import certificate
+from gpuplan.planner.verify.commitment_check import commitments
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
+from gpuplan.planner.verify.credit_check import credit_use
 from gpuplan.planner.verify.field_coverage import SHOWN
 from gpuplan.planner.verify.ladder_proof_check import ladder_proof, least_if_obtained
 from gpuplan.planner.verify.named_offers import second_text

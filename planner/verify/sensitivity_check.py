@@ -1,6 +1,7 @@
 """Check of the sensitivity to deadline and price, with the frontier of the enumeration."""
 
-from gpuplan.planner.verify.alternatives_check import enough
+import math
+
 from gpuplan.planner.verify.configuration_enumeration import at_price
 from gpuplan.planner.verify.configuration_survey import Survey, slope
 from gpuplan.planner.verify.ladder_proof_check import CHEAPEST
@@ -34,7 +35,7 @@ def sensitivity(context: Context, outcome: Outcome, survey: Survey) -> None:
     )
     for name, money, step in steps:
         if field_coverage.is_there(CHECK, ("sensitivity", name), step is not None, why) and step is not None:
-            field_coverage.is_number(CHECK, ("sensitivity", name, "deadline_hours"), enough(step[0]), why)
+            field_coverage.is_number(CHECK, ("sensitivity", name, "deadline_hours"), _enough(step[0]), why)
             # The error of a difference is the sum of the errors of both costs, each rounded to micro-dollars.
             room = (1 + context.relative * (2 * mine + abs(step[1]))) / max(abs(step[1]), 1)
             field_coverage.is_money(CHECK, ("sensitivity", name, money), step[1], why, relative=room)
@@ -90,3 +91,10 @@ def _elsewhere(context: Context, mine: OfferGroup) -> list[int]:
     others = [at_price(offer_group, offer_group.second)] if mine.micros <= offer_group.micros else [offer_group]
     priced = context.enumeration.priced(others, context.submitted_plan.job.constraints.max_nodes)
     return [configuration.micros for configuration in priced if not configuration.broken]
+
+
+def _enough(hours: float) -> float:
+    """The hours rounded up to nine significant digits."""
+    digits = 10.0 ** (math.floor(math.log10(hours)) - 8)
+    shown = float(f"{hours:.9g}")
+    return shown if shown >= hours else float(f"{shown + digits:.9g}")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from gpuplan.api.cli import plan as plan_command
+from gpuplan.api.cli.listening_socket import listen
 from gpuplan.api.cli.main import main
-from gpuplan.api.cli.serve import listen
 from gpuplan.api.security.web_addresses import is_loopback
 from gpuplan.catalog.runtime.errors import StoreFailure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuplan.api.cli.serve import listen
+from gpuplan.api.cli.listening_socket import listen
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 

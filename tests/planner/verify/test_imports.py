@@ -12,6 +12,7 @@ PORT = f"{VERIFY}.estimator_port"
 #: Classes that a job and its settings are read into.
 SHARED = {
     "gpuplan.planner.model.job",
+    "gpuplan.planner.model.job_constraints",
     "gpuplan.planner.model.job_field",
     "gpuplan.planner.model.learned",
     "gpuplan.planner.model.quota",
