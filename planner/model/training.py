@@ -241,8 +241,8 @@ class Training:
         str,
         JobField(
             choice(PARALLELISMS, _PARALLELISM_ALIASES),
-            "how the code can split a model over accelerators: `data` (DDP, ZeRO, FSDP), or `any`: tensor, pipeline, context "
-            "and expert parallelism too (Megatron, NeMo); `auto` is `data` with adapters, else `any`",
+            "what the code splits over accelerators: `data` (DDP, ZeRO, FSDP), or `any`: the model too (Megatron); `auto` is "
+            "`data` with adapters, else `any`",
             example="data",
         ),
     ] = "auto"
