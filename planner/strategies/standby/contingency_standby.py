@@ -25,6 +25,7 @@ from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, Cells, least
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, starts, worth_a_standby
 from gpuplan.planner.strategies.standby.standby_schedule import share_needed
 from gpuplan.planner.strategies.standby.standby_switching import (
@@ -113,16 +114,24 @@ def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
         if alone.added_usd < _UNSEEN_USD and not pays:
             return first
         which = EVERY if pays else alone.worth_trying
+    most_usd = np.inf if first is None else float(first[1].usd[0])
+    some = _bounded(pairs, terms, COARSE, some, most_usd)
     some = some[np.isin(offers.standbys[some], worth_a_standby(offers.columns, offers.standbys[some]))]
+    some = _bounded(pairs, terms, FINE, some, most_usd)
     usd = outcomes(pairs.take(some), terms, which).usd
     if not np.isfinite(usd).any():
-        return None
+        return first
     best = int(some[np.lexsort((all_usd[some], np.rint(usd * 1e6)))[0]])
     if first is not None and best == first[0]:
         return first
     seen = priced_finely(pairs.take(slice(best, best + 1)), terms, which).at_best(terms.confidence)
     # Fewer points only ranked the pairs: keep the first one unless the finely priced one is cheaper.
     return first if first is not None and first[1].usd[0] <= seen.usd[0] else (best, seen)
+
+
+def _bounded(pairs: Pairs, terms: StandbyTerms, cells: Cells, some: Ints, most_usd: float) -> Ints:
+    """Those of `some` pairs of one spot run whose lower bound is at most `most_usd`."""
+    return some[least(pairs.take(some).briefly(), terms, cells) <= most_usd]
 
 
 def _all_work_usd(pairs: Pairs) -> Floats:
