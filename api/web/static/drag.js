@@ -6,6 +6,9 @@
 
   const { element, shown, inDrawing, scaleOf } = window.gpuplan.chart;
 
+  // So long without a move, and the line rests.
+  const REST_MS = 30;
+
   const hoursInWords = (hours) => {
     const minutes = Math.round(hours * 60);
     if (minutes < 60) return `${minutes} min`;
@@ -24,6 +27,7 @@
   const follower = (box) => {
     let asked = null;
     let waiting = 0;
+    let moved = -Infinity;
     const page = async (url, signal) => {
       const response = await fetch(url, { signal });
       return [new DOMParser().parseFromString(await response.text(), "text/html"), response.url];
@@ -51,9 +55,12 @@
       asked?.abort();
     };
     return {
+      // The first move is asked for at once, those that follow it closely when the line rests.
       move: (change) => {
         clearTimeout(waiting);
-        waiting = setTimeout(follow, 30, change);
+        if (performance.now() - moved > REST_MS) follow(change);
+        else waiting = setTimeout(follow, REST_MS, change);
+        moved = performance.now();
       },
       commit: async (change, focus) => {
         stop();
