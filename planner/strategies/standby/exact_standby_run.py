@@ -18,7 +18,7 @@ from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_
 from gpuplan.planner.strategies.standby.segment_blocks import log_chance_of_a_call
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of, with_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import bound_of, off_by
+from gpuplan.planner.strategies.standby.standby_bound import bound_of, call_usd, off_by
 from gpuplan.planner.strategies.standby.standby_switching import Estimate, Legs, deviations, legs_of
 
 Floats = NDArray[np.float64]
@@ -207,9 +207,7 @@ class _Begun(NamedTuple):
         left = (1.0 - passed / runs.count) * runs.standby_hours
         spot_usd = pair.usd_per_hour * paid + pair.storage_usd_per_hour * wall
         by_hour = pair.standby_usd_per_hour + pair.standby_storage_usd_per_hour
-        step_usd = pair.standby_usd_per_hour * pair.standby_step_hours / 2
-        called = pair.changeover_hours * by_hour + step_usd + pair.standby_fixed_usd
-        return np.asarray(spot_usd + by_hour * left + (1.0 - whole) * called)
+        return np.asarray(spot_usd + by_hour * left + (1.0 - whole) * call_usd(pair))
 
     def bound(self) -> tuple[float, Floats]:
         """A lower bound on the cost of the pair: a constant, and a part per deviation."""

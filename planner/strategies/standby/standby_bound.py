@@ -81,7 +81,7 @@ COARSE, FINE = _cells(10), _cells(64)
 #: What the moments of cells and the normal distribution function may be wrong by.
 _ROUNDING = 1e-5
 #: Runs may come out below the bound by this part: in blocks of segments within which slack grows, and by their lattice.
-_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 5e-3
+_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 1e-3
 #: The share saved on spot comes out lower by up to this, where calls within a long block are spread evenly over it.
 _SHARE_WITHIN = 0.02
 _BISECTIONS = 40
@@ -225,8 +225,16 @@ def _once_usd(pairs: Pairs, terms: StandbyTerms, largest: Floats) -> Floats:
     usd = pairs.usd_per_hour + pairs.storage_usd_per_hour
     standby_usd = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
     beyond = pairs.standby_work_hours * mean_beyond(largest, pairs.standby_log_sigma) * standby_usd
+    late = (1.0 - normal_cdf(largest)) * call_usd(pairs)
     step_usd = pairs.usd_per_hour * pairs.step_hours / 2
-    return np.asarray(pairs.fixed_usd + pairs.setup_hours * usd + step_usd + beyond)
+    return np.asarray(pairs.fixed_usd + pairs.setup_hours * usd + step_usd + beyond + late)
+
+
+def call_usd(pairs: Pairs) -> Floats:
+    """USD that a call costs beside the work: the changeover, half a billing step, and the move: [...]."""
+    standby_usd = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
+    step_usd = pairs.standby_usd_per_hour * pairs.standby_step_hours / 2
+    return pairs.changeover_hours * standby_usd + step_usd + pairs.standby_fixed_usd
 
 
 def _longest_segment(pairs: Pairs, interval_hours: Floats | None) -> Floats:
@@ -275,8 +283,7 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
     share[~slower] = 1.0
     usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
-    step_usd = (pairs.standby_usd_per_hour * pairs.standby_step_hours / 2)[..., None]
-    called = changeover * standby_usd + step_usd + pairs.standby_fixed_usd[..., None] - losses.paid_pause_hours * usd
+    called = call_usd(pairs)[..., None] - losses.paid_pause_hours * usd
     return _Work(
         spot_usd=hours * (paid * usd),
         standby_usd=left * standby_usd,

@@ -66,7 +66,8 @@ def integral(pair: Pairs, asked: StandbyTerms) -> float:
         return np.asarray(share * on_spot * paid * usd + (1 - share) * left * standby_usd + calls * called)
 
     in_time = left <= room - write - changeover
-    every = np.where(in_time, np.maximum(np.minimum(cost(0.0), cost(most)), 0.0), left * standby_usd)
+    late = (changeover + left) * standby_usd
+    every = np.where(in_time, np.maximum(np.minimum(cost(0.0), cost(most)), 0.0), late)
     return SETUP * usd + float(every @ DENSITY)
 
 
