@@ -15,7 +15,7 @@ JobFile = Callable[..., Path]
 #: In time on 32 nodes of A10G and not on 4.
 FAR = {
     "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "2B", "sequence_length": 4096},
-    "training": {"method": "lora", "precision": "bf16"},
+    "training": {"method": "lora", "precision": "bf16", "parallelism": "any"},
     "start": "2026-11-21T12:00Z",
     "deadline": "12h",
 }
