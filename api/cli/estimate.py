@@ -80,10 +80,8 @@ def _compared(service: EstimateService, job: Document, on: Document) -> tuple[st
 
 
 def _counts(text: str) -> list[int]:
-    """The numbers in a text such as `8,16`. Raises `UnusableInput` at on.gpus."""
+    """The numbers in a text such as `8,16`. Raises `UnusableInput` at gpus."""
     counts = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
     if min(counts) < 1:
-        raise UnusableInput.at(
-            "on", "gpus", message=f"{text!r} is not accepted; give a number from 1, or several: 8,16"
-        )
+        raise UnusableInput.at("gpus", message=f"{text!r} is not accepted; give a number from 1, or several: 8,16")
     return counts

@@ -151,7 +151,9 @@ def _ended(given: list[str]) -> int:
         code = _run(given or ["--help"])
         answers().flush()
     except UnusableInput as error:
-        return _fail(EXIT_UNUSABLE, *(str(fault) for fault in error.faults))
+        from gpuplan.api.schemas.argument_names import at_argument
+
+        return _fail(EXIT_UNUSABLE, *(str(at_argument(fault)) for fault in error.faults))
     except typer.TyperException as error:
         return _fail(EXIT_UNUSABLE, error.format_message())
     except ModuleNotFoundError as error:

@@ -10,6 +10,7 @@ from gpuplan.api.python.explanations import Explanation
 from gpuplan.api.python.jobs import AnyJob, as_json, job_document
 from gpuplan.api.python.offers import Offers
 from gpuplan.api.python.service import service
+from gpuplan.api.schemas.argument_names import errors_at_arguments
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 AnyPath = str | os.PathLike[str]
@@ -69,9 +70,10 @@ def estimate(
     where = {"accelerator": on} if isinstance(on, str) else as_json(on)
     for name in stated:
         if name in where:
-            raise UnusableInput.at("on", name, message=f"is given in `on` and as {name}=; give it once")
+            raise UnusableInput.at(name, message=f"is given in `on` and as {name}=; give it once")
     document = {"job": job_document(job), "on": {**where, **stated}}
-    return with_card(service(settings=settings).estimates.estimate(document))
+    with errors_at_arguments():
+        return with_card(service(settings=settings).estimates.estimate(document))
 
 
 def _layout(layout: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -98,7 +100,9 @@ def why(
     """
     named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
     question = {"job": job_document(job), **named}
-    return Explanation(service(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot))
+    asked = service(inventory=inventory, settings=settings)
+    with errors_at_arguments():
+        return Explanation(asked.explanations.why(question, snapshot=snapshot))
 
 
 def offers(

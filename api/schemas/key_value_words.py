@@ -224,4 +224,4 @@ def _unknown_words(texts: Sequence[str]) -> Fault:
         f"{named}{others} {follow} the model; write word=value, as in llama-3-8b lora tokens=200M by=1d max=50 nvidia, with "
         f'"quotes" around blanks; words are the fields of a job file, and {", ".join(_SHORT)}'
     )
-    return Fault(("plan",), message)
+    return Fault(("model",), message)

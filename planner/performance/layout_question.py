@@ -38,7 +38,7 @@ def question_of(work: Work, training: Training, machines: Machines, request: Lay
         if work.shape is None:
             why = "this model has no layers that tensor parallelism splits;"
         else:
-            why = "on.layout has tensor 1;" if request.tensor == 1 else "training.parallelism is data;"
+            why = "layout has tensor 1;" if request.tensor == 1 else "training.parallelism is data;"
         raise no_tensor_parallelism(why)
     if training.memory_format != "auto" and work.task not in CONVOLUTIONAL_TASKS:
         message = f"belongs to convolutional networks, and this model is of class {work.task}; leave it out"

@@ -184,7 +184,7 @@ def _refuse_unless_runs(estimates: Estimates, chip: Accelerator, on: On, work: W
     if estimates.reason[0]:
         raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
     if training.tensor_overlap != "auto" and int(estimates.tensor[0]) == 1:
-        raise no_tensor_parallelism("the layout found here has tensor 1; state another in on.layout, or")
+        raise no_tensor_parallelism("the layout found here has tensor 1; state another in layout, or")
 
 
 def _band(estimates: Estimates) -> Band:
@@ -263,7 +263,7 @@ def _refusal(reason: str, chip: Accelerator, on: On, work: Work, training: Train
             ("on", "accelerator"),
             f"{chip.name} ({chip.stack}) has no kernels for qlora or 8-bit optimizers; choose one on CUDA or ROCm",
         ),
-        "nodes do not cluster": (("on", "gpus"), f"{chip.name} machines have no known fabric; give on.internode_gbps"),
+        "nodes do not cluster": (("on", "gpus"), f"{chip.name} machines have no known fabric; give internode_gbps"),
         "devices do not talk to each other": (("on", "gpus"), f"{on.accelerator} devices work alone; give 1"),
         "more accelerators than the batch has samples": (
             ("on", "gpus"),

@@ -35,7 +35,7 @@ def test_each_line_is_the_estimate_of_that_configuration_alone(job: str, capsys:
 
 @pytest.mark.parametrize(
     ("on", "gpus", "message"),
-    [("H100,H1000", "8", "unknown accelerator 'H1000'"), ("H100", "8,x", "on.gpus"), ("H100", "0", "on.gpus")],
+    [("H100,H1000", "8", "unknown accelerator 'H1000'"), ("H100", "8,x", "gpus"), ("H100", "0", "gpus")],
 )
 def test_faulty_lists_are_refused_in_one_line(
     job: str, on: str, gpus: str, message: str, capsys: pytest.CaptureFixture[str]

@@ -189,7 +189,7 @@ def test_a_job_object_is_checked_when_it_is_made() -> None:
 
 
 def test_a_configuration_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(gpuplan.UnusableInput, match=r"on\.gpus: is given in `on` and as gpus="):
+    with pytest.raises(gpuplan.UnusableInput, match=r"gpus: is given in `on` and as gpus="):
         gpuplan.estimate(RESNET, on={"accelerator": "A100", "gpus": 8}, gpus=4)
 
 

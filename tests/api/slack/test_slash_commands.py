@@ -156,7 +156,7 @@ def test_help_names_every_command_with_an_example(acme: Acme) -> None:
         ("plan llama-3-8b tokens=3B confidence=7", "confidence: "),
         ("plan llama-3-8b tokens=3B method=lorra", "method: 'lorra' is not accepted; did you mean lora?"),
         ("plan llama-3-8b tokens=3B in=$(id)", "in: '$(id)' is not a region glob"),
-        ("plan llama-3-8b tokens=3B 7d", "plan: '7d' follows the model; write word=value"),
+        ("plan llama-3-8b tokens=3B 7d", "model: '7d' follows the model; write word=value"),
         ('plan llama-3-8b name="open', 'a quote (") is not closed'),
         ("price", "price: needs more words; write /gpuplan price H100"),
         ("price H1000", "price: unknown accelerator 'H1000'; nearest: H100"),
