@@ -4,8 +4,8 @@ from gpuplan.api.schemas.workload import TransformerDocument
 from gpuplan.catalog.runtime.errors import Fault
 from gpuplan.planner.model.job import ADAPTERS, Training, Transformer
 from gpuplan.planner.workload.training_batch import (
-    ADAPTER_SEQUENCES,
     LEAST_STEPS,
+    adapter_batch,
     best_batch_tokens,
     in_whole_sequences,
 )
@@ -53,12 +53,14 @@ def _batch_tokens(
 ) -> float:
     """The batch by model size and amount of training, or 64 sequences for adapters."""
     if training.method in ADAPTERS:
-        tokens, why = float(ADAPTER_SEQUENCES * given.sequence_length), "usual for adapters"
-    else:
-        width = expert_ffn_size * (given.active_experts + given.shared_experts) if given.experts else ffn_size
-        active = given.layers * (4 * given.hidden_size**2 + 3 * given.hidden_size * width)
-        tokens, why = best_batch_tokens(active, given.tokens), "for a model and run of this size (DeepSeek-AI 2024)"
-    batch: float = min(in_whole_sequences(min(tokens, given.tokens / LEAST_STEPS), given.sequence_length), given.tokens)
+        sequences, why = adapter_batch(given.tokens / given.sequence_length, "tokens")
+        batch: float = min(in_whole_sequences(sequences * given.sequence_length, given.sequence_length), given.tokens)
+        notes.append(f"global_batch_tokens was not given: {batch:.0f} tokens ({why})")
+        return batch
+    width = expert_ffn_size * (given.active_experts + given.shared_experts) if given.experts else ffn_size
+    active = given.layers * (4 * given.hidden_size**2 + 3 * given.hidden_size * width)
+    tokens, why = best_batch_tokens(active, given.tokens), "for a model and run of this size (DeepSeek-AI 2024)"
+    batch = min(in_whole_sequences(min(tokens, given.tokens / LEAST_STEPS), given.sequence_length), given.tokens)
     notes.append(
         f"global_batch_tokens was not given: {batch:.0f} tokens ({max(1, batch // given.sequence_length):.0f} sequences), {why}, "
         f"reduced to give at least {LEAST_STEPS} steps, at least one sequence"

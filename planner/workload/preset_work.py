@@ -16,8 +16,8 @@ from gpuplan.planner.workload.published_totals import whole
 from gpuplan.planner.workload.recurrent_networks import lstm
 from gpuplan.planner.workload.step_work import Work
 from gpuplan.planner.workload.training_batch import (
-    ADAPTER_SEQUENCES,
     LEAST_STEPS,
+    adapter_batch,
     best_batch_tokens,
     in_whole_sequences,
 )
@@ -182,7 +182,8 @@ def _default_batch(row: PresetRow, per_sample: int, total: float, *, adapters: b
         why = "for a model and run of this size, DeepSeek-AI 2024 section 3.1"
     limits = [(usual, why), (total / LEAST_STEPS, f"so that the job has {LEAST_STEPS} steps")]
     if adapters:
-        limits.append((float(ADAPTER_SEQUENCES * per_sample), f"{ADAPTER_SEQUENCES} sequences, usual for adapters"))
+        sequences, reason = adapter_batch(total / per_sample, row.unit)
+        limits = [(usual, why), (float(sequences * per_sample), reason)]
     batch, why = min(limits)
     return (batch if published and batch == usual else in_whole_sequences(batch, per_sample)), why
 

@@ -263,6 +263,11 @@ def test_adapters_get_a_batch_that_is_usual_for_them() -> None:
     assert any("usual for adapters" in assumption for assumption in asked.assumptions)
 
 
+def test_adapters_of_a_short_job_get_no_less_than_sixteen_sequences() -> None:
+    assert work("llama-3-70b", Training(method="lora"), tokens=2e7).samples_per_step == 16
+    assert work("sdxl", Training(method="lora"), samples=3000).samples_per_step == 2
+
+
 def test_a_batch_larger_than_the_job_is_one_step_and_said() -> None:
     asked = work("llama-3-8b", tokens=1e6, global_batch_tokens=4e6)
     assert asked.steps == 1
