@@ -1,6 +1,6 @@
 """`gpuplan afford`: the models that a budget trains, by scaling laws and plans."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -8,6 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
 from gpuplan.api.presentation.afford import afford_sections
 from gpuplan.api.schemas.key_value_words import job_of_words
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 #: Stands for a model while words are read, whose sizes are what is asked for.
@@ -38,7 +39,7 @@ def afford(
     print_answer(answer, afford_sections, as_json=as_json)
 
 
-def _shared(words: list[str]) -> dict[str, Any]:
+def _shared(words: list[str]) -> JsonObject:
     """What the words say of every size. Raises `UnusableInput` for a word that says how large or how much."""
     if not words:
         return {}

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -47,7 +47,7 @@ def check(
         str | None, typer.Option(metavar="10%", help="Exit with 1 if a job costs more than this beyond before.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Markdown for a comment, or JSON.")] = Format.MARKDOWN,
-    flags: dict[str, Any],
+    flags: imported_jobs.FileFlags,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:

@@ -3,10 +3,11 @@
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -20,34 +21,42 @@ if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given, ImportedJob
     from gpuplan.api.services.service_context import ServiceContext
 
-#: What a user adds to a file, as flags of every command that reads one; the name of a flag is its key.
-_FLAGS: dict[str, Any] = {
-    "tokens": Annotated[
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFlags:
+    """What a user adds to a file, as flags of every command that reads one; the name of a flag is its field."""
+
+    tokens: Annotated[
         str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")
-    ],
-    "samples": Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")],
-    "data": Annotated[
+    ] = None
+    samples: Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")] = None
+    data: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH", help="With --from: the data set, counted: JSON lines, JSON, CSV, text, parquet, arrow."
         ),
-    ],
-    "gpus": Annotated[
+    ] = None
+    gpus: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="With --from: processes that the file was written for.")
-    ],
-    "model": Annotated[
+    ] = None
+    model: Annotated[
         str | None, typer.Option(metavar="NAME", help="With --from: the model, where the file names none.")
-    ],
-    "length": Annotated[int | None, typer.Option(min=1, metavar="N", help="With --from: tokens of a sequence.")],
-    "by": Annotated[str | None, typer.Option(metavar="3d", help="With --from: the deadline.")],
-    "budget": Annotated[str | None, typer.Option(metavar="USD", help="With --from: the budget.")],
-    "on": Annotated[
+    ] = None
+    length: Annotated[int | None, typer.Option(min=1, metavar="N", help="With --from: tokens of a sequence.")] = None
+    by: Annotated[str | None, typer.Option(metavar="3d", help="With --from: the deadline.")] = None
+    budget: Annotated[str | None, typer.Option(metavar="USD", help="With --from: the budget.")] = None
+    on: Annotated[
         str | None, typer.Option(metavar='"8 x A100"', help="With results of a finished run: what it ran on.")
-    ],
-    "like": Annotated[
+    ] = None
+    like: Annotated[
         str | None, typer.Option(metavar="MODEL", help="With results of a finished run: the model or its class.")
-    ],
-}
+    ] = None
+
+    def stated(self) -> list[str]:
+        """The flags that are given, as a user writes them."""
+        return [f"--{one.name}" for one in fields(self) if getattr(self, one.name) is not None]
+
+
 #: Flags that only results of a finished run need.
 OF_FINISHED_RUNS = frozenset({"on", "like"})
 Root = Annotated[
@@ -60,18 +69,20 @@ Online = Annotated[
 
 
 def with_flags(without: frozenset[str] = frozenset()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the flags that complete a file, but for some, in place of its parameter `flags`: a mapping of them."""
-    names = [name for name in _FLAGS if name not in without]
+    """Gives a command the flags that complete a file, but for some, in place of its parameter `flags`."""
+    options = {
+        name: hint for name, hint in get_type_hints(FileFlags, include_extras=True).items() if name not in without
+    }
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def call(*args: Any, **kwargs: Any) -> None:
-            command(*args, flags={name: kwargs.pop(name) for name in names}, **kwargs)
+            command(*args, flags=FileFlags(**{name: kwargs.pop(name) for name in options}), **kwargs)
 
         signature = inspect.signature(command)
         flags = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_FLAGS[name])
-            for name in names
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in options.items()
         ]
         stated = list(signature.parameters.values())
         at = next(number for number, parameter in enumerate(stated) if parameter.name == "flags")
@@ -86,7 +97,7 @@ def with_flags(without: frozenset[str] = frozenset()) -> Callable[[Callable[...,
 def import_file(
     source: Annotated[str, typer.Argument(metavar="FILE_OR_ID", help="A configuration, a model folder or a model id.")],
     *,
-    flags: dict[str, Any],
+    flags: FileFlags,
     root: Root = None,
     online: Online = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts and job as one JSON object.")] = False,
@@ -102,13 +113,13 @@ def import_file(
         answers().write(job_file(made))
 
 
-def given_by(flags: dict[str, Any]) -> "Given":
+def given_by(flags: FileFlags) -> "Given":
     """What the flags add to a file; a data set is counted. Raises `UnusableInput`."""
     from gpuplan.api.imports.dataset_count import count_dataset
     from gpuplan.api.imports.job_from_facts import Given
 
-    path = flags.get("data")
-    return Given(**flags | {"data": None if path is None else count_dataset(path)})
+    given = {one.name: getattr(flags, one.name) for one in fields(flags)}
+    return Given(**given | {"data": None if flags.data is None else count_dataset(flags.data)})
 
 
 def imported(source: str, given: "Given", *, root: Path | None, online: bool) -> "ImportedJob":
@@ -144,14 +155,15 @@ def understood(source: str, given: "Given", *, root: Path | None, online: bool) 
     made = imported(source, given, root=root, online=online)
     for line in summary(made):
         sys.stderr.write(f"{plain(line)}\n")
-    asked = {"tokens": "tokens", "model": "model", "sequence_length": "length", "on": "on", "like": "like"}
+    asked = {"tokens": "tokens", "model": "model", "on": "on", "like": "like"}
     while made.missing and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         one = made.missing[0]
         value = typer.prompt(f"{one.field} ({one.why}; as a flag: {one.say})", err=True)
-        answered: dict[str, Any] = {asked[one.field]: value}
         if one.field == "sequence_length":
-            answered = {"length": int(value) if value.isdigit() else None}
-        made = job_of(made.facts, replace(made.given, **answered))
+            given = replace(made.given, length=int(value) if value.isdigit() else None)
+        else:
+            given = replace(made.given, **{asked[one.field]: value})
+        made = job_of(made.facts, given)
     return made
 
 

@@ -1,7 +1,7 @@
 """`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side, with DPO behind each where asked."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,7 +24,7 @@ def methods(
     job: JobOrWords = None,
     *,
     source: Source = None,
-    flags: dict[str, Any],
+    flags: imported_jobs.FileFlags,
     root: imported_jobs.Root = None,
     online: imported_jobs.Online = False,
     dpo: Annotated[

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,7 +58,7 @@ def plan(
     job: JobOrWords = None,
     *,
     source: Source = None,
-    flags: dict[str, Any],
+    flags: imported_jobs.FileFlags,
     root: imported_jobs.Root = None,
     online: imported_jobs.Online = False,
     as_json: AsJson = False,
@@ -106,11 +106,11 @@ def plan(
 
 def stated_job(job: list[str] | None) -> JsonObject:
     """The job document of a job file, of words, or of another tool's configuration that states a whole job."""
-    return job_document(job or [], None, {}, root=None, online=False)[0]
+    return job_document(job or [], None, imported_jobs.FileFlags(), root=None, online=False)[0]
 
 
 def job_document(
-    job: list[str], source: str | None, flags: dict[str, Any], *, root: Path | None, online: bool
+    job: list[str], source: str | None, flags: imported_jobs.FileFlags, *, root: Path | None, online: bool
 ) -> "tuple[JsonObject, ImportedJob | None]":
     """The job document of a job file, of words or of another tool's configuration, and what that stated."""
     if source is None and len(job) == 1 and imported_jobs.is_of_another_tool(job[0]):
@@ -121,15 +121,16 @@ def job_document(
     return made.complete(), made
 
 
-def _document(job: list[str], flags: dict[str, Any]) -> dict[str, Any]:
+def _document(job: list[str], flags: imported_jobs.FileFlags) -> JsonObject:
     """The job document of a job file or of words."""
-    given = [f"--{name}" for name, value in flags.items() if value is not None]
-    if given:
+    if given := flags.stated():
         raise UnusableInput.at(given[0], message="belongs to --from; in a job file or as a word, write it there")
     return read_job_or_words(job)
 
 
-def _imported(job: list[str], source: str, flags: dict[str, Any], *, root: Path | None, online: bool) -> "ImportedJob":
+def _imported(
+    job: list[str], source: str, flags: imported_jobs.FileFlags, *, root: Path | None, online: bool
+) -> "ImportedJob":
     """The job of another tool's configuration."""
     if job:
         raise UnusableInput.at("JOB", message="is given beside --from; give one of the two")

@@ -63,7 +63,7 @@ def read_plan(path: str) -> JsonObject:
 
 def _open_gpuplan(database: str | None, inventory: Path | None) -> Services:
     """gpuplan configured by the environment; command-line options take precedence."""
-    given: dict[str, object] = {"database_url": database, "inventory": inventory}
+    given = {"database_url": database, "inventory": inventory}
     return open_services(
-        Environment().model_copy(update={name: path for name, path in given.items() if path is not None})
+        Environment().model_copy(update={name: value for name, value in given.items() if value is not None})
     )

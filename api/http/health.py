@@ -10,7 +10,7 @@ from gpuplan.api.http.authentication import whoever_asks
 from gpuplan.api.http.openapi_bodies import document_responses
 from gpuplan.api.http.problem_details import PROBLEM_JSON, RETRY_AFTER_SECONDS
 from gpuplan.api.http.response_caching import json_answer, to_json
-from gpuplan.api.observability.readiness import Health
+from gpuplan.api.observability.readiness import Health, HealthReport
 from gpuplan.api.observability.service_metrics import exposition
 from gpuplan.api.observability.store_metrics import StoreFigures
 from gpuplan.api.security.identity import Identity
@@ -63,15 +63,16 @@ def readyz(
     """
     report = health.report()
     if asker is None:
-        report = {"status": report["status"], "why": ["send a key to read why"], "checks": {}}
-    if report["status"] not in _UNAVAILABLE:
-        return json_answer(report)
+        report = HealthReport(status=report.status, why=("send a key to read why",))
+    document = report.document()
+    if report.status not in _UNAVAILABLE:
+        return json_answer(document)
     problem = {
         "type": "about:blank",
         "title": "Service Unavailable",
         "status": 503,
-        "detail": "; ".join(report["why"]),
-        "checks": report["checks"],
+        "detail": "; ".join(report.why),
+        "checks": document["checks"],
         "request_id": request.scope.get("request_id", ""),
     }
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}

@@ -1,10 +1,9 @@
 """A pasted or uploaded text: a job file, or a configuration of another tool."""
 
-from typing import Any
-
 from gpuplan.api.imports.job_from_facts import Given, ImportedJob, job_of
 from gpuplan.api.imports.reading import read_texts
 from gpuplan.api.imports.rendering import job_file
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
@@ -25,7 +24,7 @@ class IncompleteConfigError(UnusableInput):
         self.job_file = job_file(made)
 
 
-def pasted_job(text: str, name: str, given: Given | None = None) -> dict[str, Any]:
+def pasted_job(text: str, name: str, given: Given | None = None) -> JsonObject:
     """The job of a job file, or of a configuration in a format of `gpuplan import`, completed by what is given beside it.
 
     Raises `IncompleteConfigError` for a configuration that lacks something, else `UnusableInput`.
@@ -41,7 +40,7 @@ def pasted_job(text: str, name: str, given: Given | None = None) -> dict[str, An
     return document
 
 
-def _imported(text: str, name: str, error: UnusableInput | None, given: Given | None) -> dict[str, Any]:
+def _imported(text: str, name: str, error: UnusableInput | None, given: Given | None) -> JsonObject:
     """The job of another tool's configuration; if it is none, an empty document, or `error` where there is one."""
     try:
         made = job_of(read_texts({name: text}), given or Given())

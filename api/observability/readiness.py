@@ -7,7 +7,7 @@ are older than they should be): reported, but plans continue and state the age o
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from gpuplan.api.observability.store_metrics import StoreFigures
 from gpuplan.api.services.composition import Services
+from gpuplan.api.services.snapshot_status import SnapshotStatus
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.schema_upgrade import HEAD, revision_of, suits
@@ -26,7 +27,9 @@ CACHE_SECONDS = 1.0
 #: A provider is stale if the last refreshes could not confirm most of its prices.
 MOST_UNCONFIRMED = 0.5
 type Condition = Literal["ok", "stale", "broken"]
+type Status = Literal["ready", "degraded", "broken", "stopping"]
 _WORST: tuple[Condition, ...] = ("ok", "stale", "broken")
+_STATUS: Mapping[Condition, Status] = {"ok": "ready", "stale": "degraded", "broken": "broken"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,24 @@ class Check:
         return {"status": self.status} | ({"why": list(self.why)} if self.why else {}) | dict(self.details)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """Whether the service answers, why not or with what doubts, its parts, and the snapshot if it could be read."""
+
+    status: Status
+    why: tuple[str, ...]
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    snapshot: SnapshotStatus | None = None
+
+    def document(self) -> JsonObject:
+        """The content of `/readyz`."""
+        return (wire(self.snapshot) if self.snapshot is not None else {}) | {
+            "status": self.status,
+            "why": list(self.why),
+            "checks": {name: check.document() for name, check in self.checks.items()},
+        }
+
+
 class Health:
     """The content of `/readyz`; looked up at most once a second, by one thread at a time."""
 
@@ -49,7 +70,7 @@ class Health:
         """Of the store behind `gpuplan`; prices count as old after so many hours."""
         self._gpuplan, self._figures, self._limit = gpuplan, figures, stale_after_hours
         self._looking = threading.Lock()
-        self._said: JsonObject = {}
+        self._said: HealthReport | None = None
         self._until = 0.0
         self.stopping = False
 
@@ -57,17 +78,17 @@ class Health:
         """The service is shutting down: report this from now on."""
         self.stopping = True
 
-    def report(self) -> JsonObject:
-        """`{"status": "ready" | "degraded" | "broken" | "stopping", "why": [...], "checks": {...}, ...}`."""
+    def report(self) -> HealthReport:
+        """The health as of at most a second ago."""
         if self.stopping:
-            return {"status": "stopping", "why": ["the service is shutting down; use another process"], "checks": {}}
+            return HealthReport(status="stopping", why=("the service is shutting down; use another process",))
         with self._looking:
-            if time.monotonic() >= self._until:
+            if self._said is None or time.monotonic() >= self._until:
                 self._said = self._look()
                 self._until = time.monotonic() + CACHE_SECONDS
             return self._said
 
-    def _look(self) -> JsonObject:
+    def _look(self) -> HealthReport:
         try:
             revision, fits = self._gpuplan.store.read(_tables)
         except StoreFailure as error:
@@ -86,7 +107,7 @@ class Health:
             checks["queue"] = _queue(self._figures)
         except StoreFailure as error:
             return _summary(checks | {"database": _check("broken", str(error))})
-        return {**wire(ready), **_summary(checks)}
+        return replace(_summary(checks), snapshot=ready)
 
     def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> Check:
         now = datetime.now(UTC)
@@ -141,11 +162,7 @@ def _check(status: Condition, *why: str, **details: object) -> Check:
     return Check(status=status, why=why, details=details)
 
 
-def _summary(checks: Mapping[str, Check]) -> JsonObject:
+def _summary(checks: Mapping[str, Check]) -> HealthReport:
     worst = max((check.status for check in checks.values()), key=_WORST.index)
-    status = {"ok": "ready", "stale": "degraded", "broken": "broken"}[worst]
-    return {
-        "status": status,
-        "why": [why for check in checks.values() for why in check.why],
-        "checks": {name: check.document() for name, check in checks.items()},
-    }
+    why = tuple(why for check in checks.values() for why in check.why)
+    return HealthReport(status=_STATUS[worst], why=why, checks=checks)

@@ -1,13 +1,13 @@
 """Formats money, hours, counts and untrusted text for display."""
 
 import math
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import Literal, Protocol
 
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.planner.model.shared import Layout
 from gpuplan.planner.serialization.rounded_figures import format_hours, format_price, format_usd
 
 UNKNOWN = "unknown"
@@ -154,15 +154,21 @@ def offer_place(offer: PlacedOffer) -> str:
     return plain(f"{place}, {offer.price_kind.replace('_', ' ')}")
 
 
-def layout(parts: Mapping[str, Any] | None) -> str:
+_PARALLEL: tuple[Literal["data", "tensor", "pipeline", "context", "expert", "interleave"], ...] = (
+    "data",
+    "tensor",
+    "pipeline",
+    "context",
+    "expert",
+    "interleave",
+)
+
+
+def layout(parts: Layout | None) -> str:
     """A layout as one phrase: `data 32, tensor 2, ZeRO-3, micro-batch 2, full checkpointing`."""
     if not parts:
         return UNKNOWN
-    words = [
-        f"{name} {parts[name]}"
-        for name in ("data", "tensor", "pipeline", "context", "expert", "interleave")
-        if name == "data" or int(parts.get(name) or 1) > 1
-    ]
+    words = [f"{name} {parts[name]}" for name in _PARALLEL if name == "data" or int(parts.get(name) or 1) > 1]
     words.append(f"ZeRO-{parts['zero_stage']}" if parts.get("zero_stage") else "no ZeRO")
     words.append(f"micro-batch {parts.get('micro_batch', UNKNOWN)}")
     checkpointing = parts.get("checkpointing", UNKNOWN)

@@ -9,6 +9,7 @@ from gpuplan.api.schemas.constraints import ConstraintsDocument
 from gpuplan.api.schemas.job import Start, TrainingDocument
 from gpuplan.api.schemas.job_fields import declared_fields
 from gpuplan.catalog.parsing.document_fields import Document, quantity, read_as, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import TrainingJob
@@ -35,7 +36,7 @@ class AffordDocument(Document):
     constraints: ConstraintsDocument = Field(default_factory=ConstraintsDocument)
 
 
-def parse_afford(document: Any) -> tuple[AffordDocument, dict[str, Any]]:
+def parse_afford(document: Any) -> tuple[AffordDocument, JsonObject]:
     """The request, and what the job of every size has in common. Raises `UnusableInput` naming every wrong field."""
     if not isinstance(document, dict):
         raise UnusableInput.at(message="the request is no mapping of keys to values")

@@ -1,13 +1,16 @@
 """The user's own machines: the inventory file, and beside it what was measured on them."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.schemas.settings_file import Environment, read_file
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from gpuplan.providers.owned.calibration_file import EntryDocument
 
 CALIBRATION_NAME = "calibration.json"
 
@@ -66,7 +69,7 @@ def _users_machines() -> Path:
     return user_data_path("gpuplan", appauthor=False) / CALIBRATION_NAME
 
 
-def calibration_entries(path: Path) -> Any:
+def calibration_entries(path: Path) -> "tuple[EntryDocument, ...]":
     """The entries of a calibration file; raises `UnusableInput` at calibration where it cannot be read or believed."""
     from gpuplan.providers.owned.calibration_file import read_calibration
 

@@ -30,6 +30,7 @@ from gpuplan.api.slack.question_kinds import FinishedAnswer, checked_job, finish
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.watch_notifications import tell_watches
 from gpuplan.api.slack.workspaces import requester_of, token_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.quota_use import QuotaExceeded
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -238,7 +239,7 @@ class Answers:
             else finished_answer
         )
 
-    async def _read_file(self, asked: SlackAnswer, teller: Teller) -> dict[str, object]:
+    async def _read_file(self, asked: SlackAnswer, teller: Teller) -> JsonObject:
         """The job in an uploaded file. Raises `UnusableInput` for an invalid job, or if Slack does not return the file."""
         try:
             text = await teller.read_file(asked.request["file"])

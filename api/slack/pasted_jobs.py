@@ -5,6 +5,7 @@ from dataclasses import fields
 from gpuplan.api.imports.job_from_facts import Given
 from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
 from gpuplan.catalog.parsing.document_fields import nearest
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 #: Words before a code block, by the field that they give.
@@ -19,7 +20,7 @@ _WHOLE = {"gpus", "length"}
 _GIVEN = tuple(one.name for one in fields(Given) if one.name != "data")
 
 
-def job_of_text(text: str, words: list[str]) -> dict[str, object]:
+def job_of_text(text: str, words: list[str]) -> JsonObject:
     """The job of a text, completed by words such as `samples=50k gpus=8`.
 
     Raises `UnusableInput` that names what is missing as words.

@@ -6,6 +6,8 @@ rung shards over 8 accelerators where its heads do.
 
 from dataclasses import dataclass
 
+from gpuplan.catalog.parsing.json_object import JsonObject
+
 #: Width of a head, and of the model per layer.
 _HEAD = 128
 #: The vocabulary of Llama 2; larger ones add parameters that do not grow with the model.
@@ -64,7 +66,7 @@ class DenseModel:
         norms = (2 * self.layers + 1) * self.hidden_size
         return int(self.layers * block + 2 * _VOCABULARY * self.hidden_size + norms)
 
-    def workload(self, tokens: float, sequence_length: int) -> dict[str, object]:
+    def workload(self, tokens: float, sequence_length: int) -> JsonObject:
         """The workload of a job document that trains it."""
         return {
             "kind": "transformer",

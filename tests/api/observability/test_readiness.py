@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -14,7 +13,7 @@ from starlette.types import ASGIApp
 
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.observability import readiness
-from gpuplan.api.observability.readiness import Health
+from gpuplan.api.observability.readiness import Health, HealthReport
 from gpuplan.api.observability.store_metrics import StoreFigures
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
@@ -38,7 +37,7 @@ def fresh_gpuplan(own_store: str) -> Services:
 
 
 def test_everything_fresh_is_ready(gpuplan: Services) -> None:
-    report = health_of(gpuplan).report()
+    report = health_of(gpuplan).report().document()
     assert (report["status"], report["why"]) == ("ready", [])
     assert {name: check["status"] for name, check in report["checks"].items()} == dict.fromkeys(
         ("database", "migrations", "snapshot", "prices", "refreshes", "queue"), "ok"
@@ -46,7 +45,7 @@ def test_everything_fresh_is_ready(gpuplan: Services) -> None:
 
 
 def test_old_prices_are_stale_and_answered_from(gpuplan: Services) -> None:
-    report = health_of(gpuplan, stale_after_hours=0.01).report()
+    report = health_of(gpuplan, stale_after_hours=0.01).report().document()
     assert report["status"] == "degraded"
     assert "gpuplan refresh" in report["why"][0]
     assert set(report["checks"]["prices"]["providers"]) > {"aws", "gcp", "azure"}
@@ -65,7 +64,7 @@ def test_one_provider_is_enough_to_be_stale(gpuplan: Services, monkeypatch: pyte
         prices("azure", timedelta(0), 6),
     )
     monkeypatch.setattr(StoreFigures, "prices", lambda _: rows)
-    report = health_of(gpuplan, stale_after_hours=49).report()
+    report = health_of(gpuplan, stale_after_hours=49).report().document()
     assert report["status"] == "degraded"
     assert "gcp 50 hours" in report["why"][0]
     assert "aws" not in report["why"][0]
@@ -103,13 +102,15 @@ def refreshed(gpuplan: Services, **outcomes: str) -> None:
 
 @pytest.mark.slow(reason="one long case")
 def test_a_whole_refresh_of_the_clouds_that_are_asked_is_ready_whatever_is_left_out(fresh_gpuplan: Services) -> None:
-    assert health_of(fresh_gpuplan, stale_after_hours=49).report()["status"] == "degraded", "nothing was ever read"
+    assert health_of(fresh_gpuplan, stale_after_hours=49).report().document()["status"] == "degraded", (
+        "nothing was ever read"
+    )
     refreshed(fresh_gpuplan, aws="whole", azure="whole", gcp="failed")
-    report = health_of(fresh_gpuplan, stale_after_hours=49).report()
+    report = health_of(fresh_gpuplan, stale_after_hours=49).report().document()
     assert report["status"] == "degraded"
     assert "gcp" in report["why"][0]
     refreshed(fresh_gpuplan, aws="whole", azure="whole")
-    report = health_of(fresh_gpuplan, stale_after_hours=49).report()
+    report = health_of(fresh_gpuplan, stale_after_hours=49).report().document()
     assert (report["status"], report["why"]) == ("ready", [])
     assert report["checks"]["prices"]["left_out"] == sorted(set(rented_full_names()) - {"aws", "azure"})
     [ages] = [metric for metric in StoreFigures(fresh_gpuplan).collect() if metric.name == "gpuplan_price_age_seconds"]
@@ -120,7 +121,7 @@ def test_a_whole_refresh_of_the_clouds_that_are_asked_is_ready_whatever_is_left_
 def test_a_cloud_that_was_read_once_is_never_left_out(fresh_gpuplan: Services) -> None:
     refreshed(fresh_gpuplan, aws="whole", azure="whole", gcp="whole")
     refreshed(fresh_gpuplan, aws="whole", azure="whole")
-    report = health_of(fresh_gpuplan, stale_after_hours=-1).report()
+    report = health_of(fresh_gpuplan, stale_after_hours=-1).report().document()
     assert "gcp" in report["why"][0]
 
 
@@ -128,12 +129,12 @@ def test_a_cloud_that_was_read_once_is_never_left_out(fresh_gpuplan: Services) -
 def test_what_a_whole_refresh_cannot_confirm_does_not_degrade_the_service(fresh_gpuplan: Services) -> None:
     refreshed(fresh_gpuplan, aws="whole", azure="whole", gcp="whole")
     refreshed(fresh_gpuplan, aws="whole", azure="whole", gcp="partial")
-    assert "gcp" in health_of(fresh_gpuplan).report()["why"][0]
+    assert "gcp" in health_of(fresh_gpuplan).report().document()["why"][0]
     record = fresh_gpuplan.store.last_refresh()
     assert record is not None
     whole_refresh = {"asked": ["gcp"], "providers": [{"provider": "gcp", "outcome": "whole"}]}
     fresh_gpuplan.store.rewrite_report(record.id, whole_refresh)
-    assert health_of(fresh_gpuplan).report()["status"] == "ready"
+    assert health_of(fresh_gpuplan).report().document()["status"] == "ready"
 
 
 def test_two_nights_that_left_something_out_are_a_fault_and_one_is_not(fresh_gpuplan: Services) -> None:
@@ -147,7 +148,7 @@ def test_two_nights_that_left_something_out_are_a_fault_and_one_is_not(fresh_gpu
     checks = [("whole", "ok"), ("partial", "ok"), ("failed", "stale"), ("whole", "ok")]
     for number, (outcome, status) in enumerate(checks, start=1):
         night(number, outcome)
-        assert health_of(fresh_gpuplan).report()["checks"]["refreshes"]["status"] == status
+        assert health_of(fresh_gpuplan).report().document()["checks"]["refreshes"]["status"] == status
 
 
 @pytest.mark.parametrize(("waiting", "workers", "status"), [(0, 0, "ok"), (3, 1, "ok"), (3, 0, "stale")])
@@ -156,7 +157,7 @@ def test_work_that_waits_for_nobody_is_told(
 ) -> None:
     monkeypatch.setattr(StoreFigures, "queue", lambda _: {"runs": {"todo": waiting, "doing": 0}})
     monkeypatch.setattr(StoreFigures, "workers", lambda _: workers)
-    report = health_of(gpuplan).report()
+    report = health_of(gpuplan).report().document()
     assert report["checks"]["queue"]["status"] == status
     assert ("gpuplan worker" in " ".join(report["why"])) == (status == "stale")
 
@@ -164,7 +165,7 @@ def test_work_that_waits_for_nobody_is_told(
 def test_tables_of_another_release_are_broken(fresh_gpuplan: Services) -> None:
     with fresh_gpuplan.store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
-    report = health_of(fresh_gpuplan).report()
+    report = health_of(fresh_gpuplan).report().document()
     assert report["status"] == "broken"
     assert "revision 0001" in report["why"][0]
 
@@ -174,10 +175,10 @@ def test_tables_of_a_release_that_takes_over_are_good_as_long_as_this_one_works_
 ) -> None:
     with fresh_gpuplan.store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    assert health_of(fresh_gpuplan).report()["status"] != "broken"
+    assert health_of(fresh_gpuplan).report().document()["status"] != "broken"
     with fresh_gpuplan.store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE compatible_since SET revision = '9998'"))
-    assert health_of(fresh_gpuplan).report()["status"] == "broken"
+    assert health_of(fresh_gpuplan).report().document()["status"] == "broken"
 
 
 def test_a_store_that_goes_and_comes_back_is_told_both_times(
@@ -203,9 +204,9 @@ def test_a_store_that_goes_and_comes_back_is_told_both_times(
 def test_probes_are_answered_from_the_second_before(gpuplan: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Health] = []
 
-    def look(self: Health) -> dict[str, Any]:
+    def look(self: Health) -> HealthReport:
         looked.append(self)
-        return {"status": "ready"}
+        return HealthReport(status="ready", why=())
 
     now = [100.0]
     monkeypatch.setattr(Health, "_look", look)

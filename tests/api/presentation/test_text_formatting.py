@@ -17,6 +17,7 @@ from gpuplan.api.presentation.text_formatting import (
     usd_per_hour,
     when,
 )
+from gpuplan.planner.model.shared import Layout
 
 
 @given(st.text())
@@ -78,7 +79,17 @@ def test_figures_keep_three_digits() -> None:
 
 
 def test_a_layout_names_only_what_is_split() -> None:
-    parts = {"data": 4, "tensor": 2, "pipeline": 1, "zero_stage": 3, "micro_batch": 2, "checkpointing": "full"}
+    parts = Layout(
+        data=4,
+        tensor=2,
+        pipeline=1,
+        context=1,
+        expert=1,
+        interleave=1,
+        zero_stage=3,
+        micro_batch=2,
+        checkpointing="full",
+    )
     assert layout(parts) == "data 4, tensor 2, ZeRO-3, micro-batch 2, full checkpointing"
 
 
