@@ -42,7 +42,12 @@ def test_dpo_behind_each_method_has_the_rest_of_the_time_and_is_added_up(capsys:
 
 
 def test_a_method_without_a_plan_says_why_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["methods", "llama-3-70b", "tokens=20M", "sequence=2048", "by=30d", "nodes=1", "RTX-4090", "vast", "runpod"]) == 0
+    assert (
+        main(
+            ["methods", "llama-3-70b", "tokens=20M", "sequence=2048", "by=30d", "nodes=1", "RTX-4090", "vast", "runpod"]
+        )
+        == 0
+    )
     rows = {
         line.split()[0]: line
         for line in capsys.readouterr().out.splitlines()
