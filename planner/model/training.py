@@ -63,7 +63,8 @@ _CROSS_ENTROPY_ALIASES = {
     "unsloth": "linear",
     "fused_linear": "linear",
 }
-#: Classes of training software, whose constants are fitted; `auto` is the first, and a doubt of every estimate.
+#: Classes of training software, whose constants are fitted; `auto` is the first, or `eager` where no stack fuses a model by hand,
+#: and a doubt of every estimate.
 SOFTWARE = ("fused", "compiled", "eager", "plain")
 _SOFTWARE_ALIASES = {
     "tuned": "fused",
@@ -225,7 +226,8 @@ class Training:
         JobField(
             choice(("auto", *SOFTWARE), _SOFTWARE_ALIASES),
             "`fused` kernels of Megatron or Transformer Engine, `compiled` by XLA or torch.compile, `eager` with fused "
-            "attention, or `plain`: attention written out; `auto` takes `fused`, and says what eager would take",
+            "attention, or `plain`: attention written out; `auto` takes `fused`, for diffusion and speech models "
+            "`eager`, and says what another would take",
         ),
     ] = "auto"
     memory_format: Annotated[

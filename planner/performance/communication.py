@@ -46,9 +46,8 @@ def traffic(
         in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
     if at.expert.max(initial=1.0) > 1:
         deduplicate = stack_of(training).once_per_node
-        in_stage += _experts(
-            shape, at, bytes_per_token * (shape.moe_layers * _routed_share(shape)), deduplicate=deduplicate
-        )
+        copies = bytes_per_token * (shape.moe_layers * _routed_share(shape))
+        in_stage += _experts(shape, at, copies, busy, deduplicate=deduplicate)
     if at.pipeline.max(initial=1.0) > 1:
         rest += _pipeline(at, at.element_bytes * shape.hidden_size * tokens)
     return Traffic(in_stage=in_stage, rest=rest)
@@ -139,17 +138,24 @@ def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> F
     return np.maximum(0.0, moving - value("overlap") * attention)
 
 
-def _experts(shape: TransformerShape, at: Gathered, bytes_per_copy: Floats, *, deduplicate: bool) -> Floats:
-    """Seconds to dispatch each token to its experts and combine the results, forward and backward (Lepikhin 2020).
+def _experts(
+    shape: TransformerShape, at: Gathered, bytes_per_copy: Floats, busy: Floats, *, deduplicate: bool
+) -> Floats:
+    """Exposed seconds to dispatch each token to its experts and combine the results, forward and backward (Lepikhin 2020).
 
-    Copies for experts on other nodes cross the fabric and then the fast link, like all others.
+    Copies for experts on other nodes cross the fabric and then the fast link, like all others. Interleaved pipelines hold
+    several micro-batches: they exchange the tokens of one while they compute another (DeepSeek-AI 2024, section 3.2.1;
+    Megatron Core's overlap of expert communication needs virtual stages, too).
     """
     volume = 4.0 * bytes_per_copy / at.tensor
     near = np.clip(np.floor(at.domain / at.tensor), 1.0, at.expert)
     within = shape.active_experts * volume * (near - 1.0) / near / at.peer_rate
     copies = copies_across_nodes(at.expert / near, shape.active_experts, deduplicate=deduplicate)
     across = copies * volume / at.fabric_rate
-    return value("expert_exposed") * (within + np.where(near < at.expert, across, 0.0))
+    moving = within + np.where(near < at.expert, across, 0.0)
+    hidden = np.minimum(moving, busy)
+    overlapped = moving - hidden * (1.0 - value("hidden_tax"))
+    return np.where(at.interleave > 1.0, overlapped, value("expert_exposed") * moving)
 
 
 def copies_across_nodes(nodes: Floats, active: float, *, deduplicate: bool) -> Floats:

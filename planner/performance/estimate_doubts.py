@@ -25,7 +25,7 @@ from gpuplan.planner.performance.measured_coverage import measured_runs
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
-from gpuplan.planner.workload.training_methods import software_of
+from gpuplan.planner.workload.training_methods import settled, software_of
 
 #: How many doubts an estimate names.
 MOST_DOUBTS = 3
@@ -138,10 +138,12 @@ def _band(asked: Asked, estimated: Estimates) -> Doubt:
 
 
 def _software(asked: Asked) -> Iterator[Alternative]:
-    """Eager software, where none is stated."""
+    """Eager software where none is stated and it is not assumed, compiled where it is."""
     if asked.training.software == "auto":
-        other = asked.hours_trained(replace(asked.training, software=_UNSTATED_SOFTWARE))
-        what = f"software assumed {software_of(asked.training)}: {_UNSTATED_SOFTWARE} would take"
+        assumed = software_of(settled(asked.training, asked.work.task, asked.work.unit))
+        unstated = "compiled" if assumed == "eager" else "eager"
+        other = asked.hours_trained(replace(asked.training, software=unstated))
+        what = f"software assumed {assumed}: {unstated} would take"
         yield what, other, "training.software"
 
 
@@ -225,7 +227,11 @@ def assumed_of(
     """The values that the estimate chose, each with its reason."""
     assumed = []
     if training.software == "auto":
-        assumed.append(AssumedField(field="training.software", value=software_of(training), why="the default"))
+        assumed.append(
+            AssumedField(
+                field="training.software", value=software_of(settled(training, work.task, work.unit)), why="the default"
+            )
+        )
     if training.precision == "auto":
         assumed.append(AssumedField(field="training.precision", value=precision, why="the fastest that trains safely"))
     if work.batch_is_default:

@@ -54,7 +54,7 @@ def _estimate(
     answer = Answer(question, machines, layout_candidates, alike.of_row)
     won = np.zeros(len(machines), np.bool_)
     for timed, row in of_every_row(chosen, layout_candidates.splits.row, alike.of_row):
-        terms = seconds(work, training, gather(question, layout_candidates, timed, row))
+        terms = seconds(work, question.training, gather(question, layout_candidates, timed, row))
         winner, rows = first_least(reduce(np.add, terms.values()), row)
         answer.win(timed, terms, winner, rows)
         won[rows] = True

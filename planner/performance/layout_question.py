@@ -10,6 +10,7 @@ from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
 from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
 from gpuplan.planner.performance.fitted_constants import places, value
 from gpuplan.planner.workload.step_work import CONVOLUTIONAL_TASKS, Work
+from gpuplan.planner.workload.training_methods import settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ def question_of(work: Work, training: Training, machines: Machines, request: Lay
     if training.memory_format != "auto" and work.task not in CONVOLUTIONAL_TASKS:
         message = f"belongs to convolutional networks, and this model is of class {work.task}; leave it out"
         raise UnusableInput.at("training", "memory_format", message=message)
+    training = settled(training, work.task, work.unit)
     return Question(
         work=work, training=training, clusters=rates_of(work, training, machines), request=_completed(request, training)
     )

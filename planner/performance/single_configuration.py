@@ -33,7 +33,7 @@ from gpuplan.planner.performance.memory_headroom import largest_micro_batch, lea
 from gpuplan.planner.performance.memory_remedies import eager_does_not_fit
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload.step_work import Work
-from gpuplan.planner.workload.training_methods import software_of
+from gpuplan.planner.workload.training_methods import settled, software_of
 
 #: More memory than any accepted job needs, MiB: used to estimate a job that does not fit as if it did.
 _ENOUGH_MIB = 1e18
@@ -90,7 +90,7 @@ def estimate_on(
         assumptions=(
             *work.assumptions,
             *learned.sentences(named.chip.name),
-            *assumptions(training),
+            *assumptions(settled(training, work.task, work.unit)),
             *(() if named.mig_slice is None else (named.mig_slice.sentence,)),
         ),
         doubts=() if asked is None else doubts_of(asked, estimates),

@@ -81,7 +81,9 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
         busy, norm = matmul + attention, value("roofline_norm")
         drag = np.maximum(1.0, at.memory_rate / _DRAG_BYTES_PER_SECOND) ** (stack.drag * value("counted_drag"))
         memory = (drag if work.fixed_state_gib is None else 1.0) * (busy**norm + memory**norm) ** (1.0 / norm) - busy
-    kernels = work.shape.layers * stack.kernels_per_layer if work.shape else work.kernels or value("kernels_unknown")
+    kernels = work.kernels or value("kernels_unknown")
+    if work.shape is not None:
+        kernels = work.shape.layers * stack.kernels_per_layer + work.kernels
     launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * value("kernel_seconds"))
     if work.fixed_state_gib is None:
         computing = matmul + attention + memory

@@ -7,7 +7,14 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.workload.activations import LOSS_BYTES
 from gpuplan.planner.workload.layer_tallies import Block, Tally, total
 from gpuplan.planner.workload.step_work import Work
-from gpuplan.planner.workload.training_methods import check_rank, frozen_bytes, is_fused, logit_bytes, method_of
+from gpuplan.planner.workload.training_methods import (
+    adapter_overhead_of,
+    check_rank,
+    frozen_bytes,
+    is_fused,
+    logit_bytes,
+    method_of,
+)
 
 _HALF = 2.0
 
@@ -66,6 +73,14 @@ def work_of_blocks(name: str, task: str, network: Network, amount: Amount, train
     linear = method.base_passes * all_layers.flops
     if method.adapters:
         linear += 3 * training.rank * all_layers.adapter_flops
+    moved = _moved_bytes(all_layers, fused=fused)
+    # Recurrences launch theirs at every step.
+    kernels = all_layers.kernels if network.sequential_steps == 1 else 0.0
+    if method.adapters:
+        overhead = adapter_overhead_of(training)
+        kernels += overhead.kernels * all_layers.adapted
+        # An element of input or output is two FLOPs per unit of rank.
+        moved += _HALF * overhead.passes * all_layers.adapter_flops / 2
     scale = 1 / amount.per_sample
     return Work(
         task=task,
@@ -81,10 +96,11 @@ def work_of_blocks(name: str, task: str, network: Network, amount: Amount, train
         linear_flops_per_unit=linear * scale,
         attention_flops_per_unit=3 * all_layers.attention_flops * scale,
         head_flops_per_unit=2 * method.base_passes * network.head_parameters * network.head_positions * scale,
-        vector_bytes_per_unit=(_moved_bytes(all_layers, fused=fused) + network.logits * LOSS_BYTES[fused]) * scale,
+        vector_bytes_per_unit=(moved + network.logits * LOSS_BYTES[fused]) * scale,
         activation_bytes_per_sample=saved_bytes(network.blocks, fused=fused),
         logits_bytes_per_sample=network.logits * logit_bytes(training),
         sequential_steps=network.sequential_steps,
+        kernels=kernels,
         table_parameters=network.table_parameters,
         exchanged_bytes_per_unit=_HALF * network.exchanged * scale,
         frozen_parameter_bytes=frozen_bytes(training, all_layers.parameters, parameters - all_layers.parameters)

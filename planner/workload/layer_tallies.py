@@ -14,6 +14,8 @@ from typing import Self
 _NORM_PASSES = 8
 _ACTIVATION_PASSES = 5
 _ADD_PASSES = 5
+#: Kernels of an operation: one forward, and two backward (a matmul's gradients of input and weights).
+_KERNELS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,8 @@ class Tally:
     `moved_unfused` are added where activation functions and attention are not fused. `saved` counts elements saved for
     the backward pass, of which `recomputable` need no matmul; `saved_unfused` are added in unfused stacks.
     `adapter_width` is the sum of in + out of the projections that can have adapters, `adapter_flops` their forward
-    FLOPs per unit of rank.
+    FLOPs per unit of rank. `kernels` are launched per micro-batch, forward and backward, `adapted` the projections that can
+    have adapters; both are 0 where only totals are known.
     """
 
     flops: float = 0.0
@@ -37,6 +40,8 @@ class Tally:
     saved_unfused: float = 0.0
     adapter_width: float = 0.0
     adapter_flops: float = 0.0
+    kernels: float = 0.0
+    adapted: float = 0.0
 
     def __add__(self, other: "Tally") -> "Tally":
         """The sum of two tallies."""
@@ -85,6 +90,7 @@ def convolution(
         parameters=weights + (outputs if bias else 0),
         moved=3.0 * (read + written),
         saved=float(read),
+        kernels=_KERNELS,
     )
 
 
@@ -97,6 +103,7 @@ def upsampling(inputs: int, outputs: int, kernel: int, size: int, *, stride: int
         parameters=weights + (outputs if bias else 0),
         moved=3.0 * (read + written),
         saved=float(read),
+        kernels=_KERNELS,
     )
 
 
@@ -109,23 +116,27 @@ def normalised(channels: int, positions: float, *, learned: bool = True) -> Tall
         moved_unfused=_ACTIVATION_PASSES * elements,
         saved=float(elements),
         recomputable=float(elements),
+        kernels=2.0 * _KERNELS,
     )
 
 
 def activated(channels: int, positions: float) -> Tally:
     """An activation function alone, in place: its output is the next layer's input."""
     elements = channels * positions
-    return Tally(moved=_ACTIVATION_PASSES * elements, saved=float(elements), recomputable=float(elements))
+    return Tally(
+        moved=_ACTIVATION_PASSES * elements, saved=float(elements), recomputable=float(elements), kernels=_KERNELS
+    )
 
 
 def added(channels: int, positions: float) -> Tally:
     """A residual sum: two reads and a write forward, a read and a write backward."""
-    return Tally(moved=_ADD_PASSES * channels * positions)
+    return Tally(moved=_ADD_PASSES * channels * positions, kernels=_KERNELS)
 
 
 def pooled(channels: int, positions: float, out_positions: float) -> Tally:
     """Pooling: forward and backward each read one side and write the other."""
-    return Tally(moved=2.0 * channels * (positions + out_positions), saved=float(channels * out_positions))
+    moved = 2.0 * channels * (positions + out_positions)
+    return Tally(moved=moved, saved=float(channels * out_positions), kernels=_KERNELS)
 
 
 def linear(inputs: int, outputs: int, positions: float = 1, *, bias: bool = True, adapted: bool = False) -> Tally:
@@ -138,11 +149,13 @@ def linear(inputs: int, outputs: int, positions: float = 1, *, bias: bool = True
         saved=float(inputs * positions),
         adapter_width=float(width) if adapted else 0.0,
         adapter_flops=2.0 * width * positions if adapted else 0.0,
+        kernels=_KERNELS,
+        adapted=1.0 if adapted else 0.0,
     )
 
 
 def attention(width: int, heads: int, queries: int, keys: int) -> Tally:
-    """Attention of `queries` over `keys`: 4 width FLOPs per pair forward; the scores stay on chip when fused."""
+    """Attention of `queries` over `keys`: 4 width FLOPs per pair forward; fused, the scores stay on chip, and heads are copied."""
     scores = float(heads * queries * keys)
     return Tally(
         attention_flops=4.0 * width * queries * keys,
@@ -150,4 +163,5 @@ def attention(width: int, heads: int, queries: int, keys: int) -> Tally:
         moved_unfused=14.0 * scores,
         saved=width * (queries + 2.0 * keys),
         saved_unfused=2.0 * scores,
+        kernels=2.0 * _KERNELS,
     )

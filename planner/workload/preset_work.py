@@ -21,7 +21,7 @@ from gpuplan.planner.workload.training_batch import (
     best_batch_tokens,
     in_whole_sequences,
 )
-from gpuplan.planner.workload.training_methods import method_of, software_of
+from gpuplan.planner.workload.training_methods import method_of, settled, software_of
 from gpuplan.planner.workload.transformer import transformer_work, work_of_amount
 from gpuplan.planner.workload.transformer_dimensions import check_positions
 from gpuplan.planner.workload.transformer_projections import Particulars
@@ -62,6 +62,7 @@ _MOST_UNITS = 1e30
 def preset_work(preset: Preset, training: Training) -> Work:
     """Work of a known model; raises `UnusableInput` at ("workload", field) for fields that are missing or do not apply."""
     row = find_preset(preset.model)
+    training = settled(training, row.task, row.unit)
     faults = [*_unit_faults(row, preset), *_size_faults(row, preset), *_number_faults(preset)]
     if faults:
         raise UnusableInput(*faults)

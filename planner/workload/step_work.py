@@ -76,8 +76,9 @@ class Work:
       share a step of such work, because its batch is unknown.
     * `table_parameters` are rows of embedding tables that are sharded over all devices, with sparse gradients that are
       never reduced. Every unit exchanges `exchanged_bytes_per_unit` of rows and their gradients between devices.
-    * `kernels` are launched forward and backward per micro-batch (0: unknown). `bytes_per_pass` are moved per micro-batch
-      of any size (weights); most kinds of work do not count them.
+    * `kernels` are launched forward and backward per micro-batch (0: unknown); where there is a `shape`, they are those of
+      adapters beside its blocks. `bytes_per_pass` are moved per micro-batch of any size (weights); most kinds of work do not
+      count them.
     * `reference_parameter_bytes` are those of whole frozen models besides the trained one. `modelled_sigma` widens the band
       of work of which no run was measured. `decode_seconds_per_sample` is the time of one host processor to read and
       prepare a sample, 0 where the accelerator does it or it takes no time.

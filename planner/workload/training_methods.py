@@ -1,6 +1,6 @@
 """Effects of the training method: FLOPs of the backward pass, trained parameters, storage of frozen ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import ADAPTER_PLACES, CROSS_ENTROPY, OFFLOADED, SOFTWARE, XLA_FRAMEWORKS, Training
@@ -64,6 +64,17 @@ def software_of(training: Training) -> str:
     return training.software
 
 
+def settled(training: Training, task: str, unit: str) -> Training:
+    """`training` with the software that people run where none is stated and it is not the fused default.
+
+    Diffusion models and speech models (of samples, with a decoder) train in Hugging Face's diffusers, transformers and scripts
+    like them: eager PyTorch, or XLA where the framework compiles by it. No stack fuses their kernels by hand.
+    """
+    if training.software != "auto" or not (task == "diffusion" or (task == "encoder-decoder" and unit == "samples")):
+        return training
+    return replace(training, software="compiled" if training.framework in XLA_FRAMEWORKS else "eager")
+
+
 def kernels_of(training: Training) -> str:
     """The class of software whose element-wise kernels and memory a step has; raises `UnusableInput` for unknown software.
 
@@ -76,6 +87,32 @@ def kernels_of(training: Training) -> str:
 #: Passes of element-wise layers through memory, relative to fused kernels, where operations are kernels of their own. Judgement:
 #: `eager` stacks fuse some, and the measured runs do not tell 1.0 from 1.5 (16.8 to 16.9 % error, sources left out).
 PASSES = {"eager": 1.25, "plain": 2.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterOverhead:
+    """What adapters cost beside their FLOPs: `passes` over the elements of inputs and outputs of their projections, and `kernels`.
+
+    Passes are a mean of those over inputs and over outputs. Kernels are per projection and micro-batch, forward and backward.
+    """
+
+    passes: float
+    kernels: float
+
+
+#: Written with the framework's operations, an adapter reads the input, writes the output, scales it (2 passes) and adds it to the
+#: projection's (3); backward it scales and reads the output's gradient twice (4), reads the input, writes its gradient and adds
+#: it to the projection's (5): 6 passes over inputs and 10 over outputs, in two matmuls, a product, a sum and the casts of two
+#: 32-bit matrices, with their gradients and sums (PEFT's `Linear`). Tuned stacks accumulate in the matmuls: 4 and 4, 6 matmuls.
+_ADAPTER_OVERHEAD = {
+    False: AdapterOverhead(passes=8.0, kernels=16.0),
+    True: AdapterOverhead(passes=4.0, kernels=6.0),
+}
+
+
+def adapter_overhead_of(training: Training) -> AdapterOverhead:
+    """The overhead of adapters in the software of `training`; raises `UnusableInput` for unknown software."""
+    return _ADAPTER_OVERHEAD[kernels_of(training) in {"fused", "compiled"}]
 
 
 #: Bytes at the peak per logit. `auto` of fused software, and of XLA's, holds 16-bit logits and the 32-bit copy that their

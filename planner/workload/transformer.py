@@ -13,6 +13,7 @@ from gpuplan.planner.model.job import OFFLOADED, Training, Transformer
 from gpuplan.planner.workload.activations import selective_recomputed_share, transformer_bytes
 from gpuplan.planner.workload.step_work import TransformerShape, Work
 from gpuplan.planner.workload.training_methods import (
+    adapter_overhead_of,
     adapts_everywhere,
     check_rank,
     frozen_bytes,
@@ -107,8 +108,12 @@ def _of_one_sample(
     sizes = transformer_bytes(model, particulars, rules)
     per_sample = 1 if unit == "samples" else model.sequence_length
     linear = 2 * method.base_passes * counts.multiply_adds
+    moved, adapter_kernels = sizes.moved, 0.0
     if method.adapters:
         linear += 6 * training.rank * counts.adapter_multiply_adds
+        overhead = adapter_overhead_of(training)
+        moved += 2.0 * overhead.passes * counts.adapter_multiply_adds
+        adapter_kernels = overhead.kernels * counts.adapted
     work = Work(
         task=task or _task(model),
         name=name,
@@ -123,7 +128,8 @@ def _of_one_sample(
         linear_flops_per_unit=linear / per_sample,
         attention_flops_per_unit=6 * counts.attention_multiply_adds / per_sample,
         head_flops_per_unit=2 * method.base_passes * counts.head_multiply_adds / per_sample,
-        vector_bytes_per_unit=sizes.moved / per_sample,
+        vector_bytes_per_unit=moved / per_sample,
+        kernels=adapter_kernels,
         activation_bytes_per_sample=sizes.saved,
         logits_bytes_per_sample=sizes.logits,
         offloaded_bytes_per_sample=sizes.offloaded,
@@ -152,6 +158,7 @@ class _Counts:
     __slots__ = (
         "active_adapter_share",
         "active_parameters",
+        "adapted",
         "adapter_multiply_adds",
         "adapters",
         "attention_multiply_adds",
@@ -180,6 +187,7 @@ class _Counts:
         self.parameters = self.matrices + outside
         self.active_parameters = sum(part.active_parameters for part in parts) + outside
         self.adapters = sum(part.adapter_parameters for part in parts)
+        self.adapted = sum(part.active * part.adapted for part in parts)
         self.routed_adapters = sum(part.adapter_parameters * part.routed for part in parts)
         self.adapter_multiply_adds = sum(part.adapter_multiply_adds for part in parts)
         active = sum(part.adapter_parameters * part.active / part.held for part in parts)

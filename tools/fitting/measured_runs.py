@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -25,6 +26,13 @@ FACTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calib
 PRECISIONS = frozenset(("bf16", "fp16", "fp32", "tf32", "fp8", "fp4"))
 #: FLOP/s "hardware" of DeepSpeed's posts: Narayanan 2021 eq. 3 with recomputation, 96 l h^2 per token and so on.
 _HARDWARE_OVER_MODEL = 4 / 3
+
+
+class _Adapters(TypedDict, total=False):
+    """Fields of `Training` that state adapters."""
+
+    adapters_on: str
+    rank: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +128,7 @@ def _litgpt_configured(row: dict[str, str], gpus: int) -> dict[str, str]:
     """What its configuration files and scripts add: several devices shard and recompute by block, one does neither."""
     several = gpus > 1
     return {
-        "seq_len": str(_padded_tokens(int(row["micro_batch"]))),
+        "seq_len": str(_padded_tokens(int(row["micro_batch"]), int(row["vocab"]))),
         "global_batch": str(max(_LITGPT_BATCHES.get(row["id"], 8), int(row["micro_batch"]) * gpus)),
         "parallelism": "fsdp" if several else "single",
         "activation_ckpt": "full" if several else "none",
@@ -128,10 +136,15 @@ def _litgpt_configured(row: dict[str, str], gpus: int) -> dict[str, str]:
     }
 
 
-def _padded_tokens(micro_batch: int) -> int:
+#: Vocabulary up to which a text has more tokens, and how many more: Llama 3's 128k have up to 15 % fewer than Llama 2's 32k (Meta 2024).
+_SMALL_VOCABULARY, _MORE_TOKENS = 33_000, 1.15
+
+
+def _padded_tokens(micro_batch: int, vocabulary: int) -> int:
     """Mean length of samples padded to the longest of their micro-batch: the expected maximum of so many normal draws."""
     above = {1: 0.0, 2: 0.56, 3: 0.85, 4: 1.03, 8: 1.42}
-    return round(_ALPACA_MEAN + _ALPACA_DEVIATION * above.get(micro_batch, 1.77))
+    longer = _MORE_TOKENS if vocabulary <= _SMALL_VOCABULARY else 1.0
+    return round(longer * (_ALPACA_MEAN + _ALPACA_DEVIATION * above.get(micro_batch, 1.77)))
 
 
 def _rate(row: dict[str, str], work: Work, gpus: int) -> float:
@@ -179,6 +192,7 @@ def training_of(row: dict[str, str]) -> Training:
     optimizer = "sgd" if row.get("task") in _SGD or "sgd" in named else named if named == "adamw_8bit" else "adamw"
     return Training(
         method=method,
+        **_adapters(row),
         precision=precision if precision in PRECISIONS else "auto",
         software=software_of(row),
         framework="xla" if row.get("group", "") in _COMPILED else "any",
@@ -192,6 +206,26 @@ def training_of(row: dict[str, str]) -> Training:
         else "auto",
         optimizer=optimizer,
     )
+
+
+#: Models whose configurations of LitGPT (config_hub/finetune) adapt every projection at rank 8; TinyLlama's at rank 32. The
+#: others' adapt queries and values at rank 32.
+_ADAPTED_EVERYWHERE = re.compile("phi|gemma|tinyllama")
+#: Sources whose recipes for performance adapt the packed query, key and value alone (NeMo, `target_modules`: from knowledge).
+_QUERY_KEY_VALUE = frozenset(("nemo-docs", "megatron-bridge"))
+
+
+def _adapters(row: dict[str, str]) -> _Adapters:
+    """Where the adapters of a row are, and their rank, as notes or the source's configurations say."""
+    if "rank 8 (its default: q and v)" in row["notes"]:
+        return {"adapters_on": "query_value", "rank": 8}
+    if row.get("group") in _QUERY_KEY_VALUE:
+        return {"adapters_on": "query_value"}
+    if row.get("group") != "litgpt":
+        return {}
+    if _ADAPTED_EVERYWHERE.match(row["model"]):
+        return {"adapters_on": "all", "rank": 32 if row["model"].startswith("tinyllama") else 8}
+    return {"adapters_on": "query_value", "rank": 32}
 
 
 def _offload(row: dict[str, str]) -> str:

@@ -115,6 +115,9 @@ def _network_of_totals(row: dict[str, str], training: Training, gpus: int) -> Wo
     }
     if _UNNORMALISED.match(row["model"]):
         details |= {"passes": "8.5", "saved": "1"}
+    if row["model"].startswith("repvgg"):
+        # Two convolutions and the identity share one saved input, and their sum goes through one activation in place.
+        details["saved"] = "1.5"
     task = (
         "vision-transformer" if row.get("task") == "vit" or _IMAGE_TRANSFORMER.match(row["model"]) else "convolutional"
     )

@@ -111,6 +111,7 @@ def _structure(run: Run) -> Hashable:
         work.units_per_sample > 1,
         work.head_flops_per_unit > 0,
         work.sequential_steps > 1,
+        work.kernels > 0,
         work.exchanged_bytes_per_unit > 0,
         work.selective_recomputed_share > 0,
         work.offloaded_bytes_per_sample > 0,

@@ -1,5 +1,6 @@
 """What software, 4-bit weights, pipelines and tensor parallelism add to time and memory."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -258,3 +259,56 @@ def test_a_compiler_recomputes_all_of_a_block_but_its_last_matrix() -> None:
     assert (full - none) / none == pytest.approx(
         (1 - 32 * 58.72e6 / blocks) / 3 * blocks / (blocks + 525.3e6), rel=0.02
     )
+
+
+def test_interleaved_pipelines_exchange_tokens_with_experts_behind_compute() -> None:
+    job = Preset(model="deepseek-v3", tokens=1e12, global_batch_tokens=8192.0 * 4096)
+    machines = cluster(chip(), nodes=128, memory_mib=ROOMY_MIB)
+    layout: dict[str, Any] = {"tensor": 1, "pipeline": 8, "expert": 64, "micro_batch": 1, "checkpointing": "full"}
+    alone, overlapped, short = (
+        ask(work_of(job, BF16), row, interleave=chunks, **layout).terms
+        for row, chunks in ((machines, 1), (machines, 4), (replace(machines, internode_gbps=np.array([100.0])), 4))
+    )
+    assert overlapped["communication"][0] < 0.5 * alone["communication"][0]
+    # Over a slow network the exchange takes longer than compute, and the rest of it waits.
+    busy = sum(short[name][0] for name in ("matmul", "attention", "memory_bound"))
+    assert short["communication"][0] > busy
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "expected"),
+    [
+        ("sdxl", Training(), "eager"),
+        ("flux-dev", Training(framework="jax"), "compiled"),
+        ("whisper-small", Training(), "eager"),
+        ("sdxl", Training(software="compiled"), "compiled"),
+        ("t5-11b", Training(), "fused"),
+        ("resnet-50", Training(), "fused"),
+        ("llama-3-8b", Training(), "fused"),
+    ],
+)
+def test_models_that_no_stack_fuses_by_hand_run_as_frameworks_write_them(
+    model: str, training: Training, expected: str
+) -> None:
+    tokens = find_preset(model).unit == "tokens"
+    job = Preset(model=model, tokens=1e9) if tokens else Preset(model=model, samples=1e6)
+    answers = [
+        ask(work_of(job, one), cluster(chip("A100-80GB-SXM"), devices=8, memory_mib=ROOMY_MIB), one)
+        for one in (training, replace(training, software=expected))
+    ]
+    assert answers[0].hours[0] == answers[1].hours[0]
+
+
+def test_adapters_cost_more_as_frameworks_write_them_than_in_tuned_kernels() -> None:
+    def moved(software: str, where: str) -> Work:
+        training = Training(method="lora", software=software, adapters_on=where)
+        return work_of(Preset(model="llama-3-8b", tokens=1e9, sequence_length=1024), training)
+
+    full = work_of(Preset(model="llama-3-8b", tokens=1e9, sequence_length=1024), Training(software="fused"))
+    tuned, written = moved("fused", "all"), moved("eager", "all")
+    # In and out of query, key, value, result, gate, up and down of a block, and 4 passes of 2 bytes.
+    widths = 2 * 8192 + 2 * 5120 + 3 * 18432
+    assert tuned.vector_bytes_per_unit - full.vector_bytes_per_unit == pytest.approx(32 * widths * 4 * 2)
+    assert (tuned.kernels, written.kernels, full.kernels) == (32 * 7 * 6, 32 * 7 * 16, 0)
+    assert moved("eager", "query_value").kernels == 32 * 2 * 16
+    assert written.vector_bytes_per_unit > 1.5 * tuned.vector_bytes_per_unit

@@ -53,7 +53,7 @@ JOB = TrainingJob(
     workload=Preset(model="llama-3-8b", tokens=5e8, sequence_length=4096),
     training=Training(method="lora", precision="bf16", parallelism="any"),
     start=START,
-    deadline_hours=12.0,
+    deadline_hours=14.0,
     constraints=Constraints(max_nodes=8),
 )
 SETTINGS = replaced_at_once(spot_wait_hours=0.8)
