@@ -50,6 +50,10 @@ Floats = NDArray[np.float64]
 MOST_WHOLE = 64
 #: The most columns of a linear relaxation: 0.1 s with 790 columns, about a second with so many.
 MOST_MODELLED = 5_000
+#: Heuristics of HiGHS that run whatever their effort.
+_NO_HEURISTICS = {
+    f"mip_heuristic_run_{name}": False for name in ("feasibility_jump", "rins", "rens", "root_reduced_cost")
+}
 #: Fields of a column of which less is better.
 _LESS_IS_BETTER = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd")
 
@@ -94,9 +98,9 @@ def relaxed(linear_bounds: LinearUnderestimator) -> Relaxed:
     began = time.perf_counter()
     modelled = linear_bounds.take(irreplaceable(linear_bounds))
     whole = len(modelled) <= MOST_WHOLE
-    optimum = _OfPhases(
-        mip_rel_gap=0.0, mip_abs_gap=0.0, mip_heuristic_run_feasibility_jump=False, mip_heuristic_effort=0.0
-    ).optimum(formulate(modelled, whole=whole))
+    optimum = _OfPhases(mip_rel_gap=0.0, mip_abs_gap=0.0, mip_heuristic_effort=0.0, **_NO_HEURISTICS).optimum(
+        formulate(modelled, whole=whole)
+    )
     return Relaxed(
         usd=np.inf if optimum is None else min(optimum.bound, optimum.objective),
         columns=len(linear_bounds),
