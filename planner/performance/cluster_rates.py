@@ -78,10 +78,10 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         reason=_reasons(machines, chips, training, precision, peak),
         precision=precision,
         substituted=_substituted(training.precision, precision),
-        peak=np.nan_to_num(peak, nan=1.0),
-        linear_rate=np.nan_to_num(peak * chips.reach[known, chip], nan=1.0),
-        wide_rate=np.nan_to_num(wide_rate, nan=1.0),
-        attention_rate=np.nan_to_num(wide_rate * attention, nan=1.0),
+        peak=_or_one(peak),
+        linear_rate=_or_one(peak * chips.reach[known, chip]),
+        wide_rate=_or_one(wide_rate),
+        attention_rate=_or_one(wide_rate * attention),
         memory_rate=chips.memory_bytes_per_second[chip] * machines.fraction,
         peer_rate=_peer_gbs(machines, chips) * (1e9 * value("peer_link_share")),
         fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * value("fabric_share")),
@@ -93,6 +93,11 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         context_bytes=chips.context_gib[chip] * GIB,
         measured=chips.measured[chip],
     )
+
+
+def _or_one(rates: Floats) -> Floats:
+    """The rates, 1 where unknown: such rows are excluded."""
+    return np.where(np.isnan(rates), 1.0, rates)
 
 
 def _precision(chips: Chips, chip: Ints, name: str) -> Ints:

@@ -70,6 +70,8 @@ def _shapes(question: Question, machines: Machines) -> tuple[tuple[Ints, Ints, I
     """Distinct (devices, nodes, domain, element bytes), and the index of each row's tuple among them."""
     clusters = question.clusters
     columns = (machines.devices, machines.nodes, clusters.domain, clusters.element_bytes.astype(np.int64))
+    if len(machines) == 1:
+        return columns, np.zeros(1, np.int64)
     _, first, shape_of_row = np.unique(combined_key(*columns), return_index=True, return_inverse=True)
     devices, nodes, domain, element_bytes = (column[first] for column in columns)
     return (devices, nodes, domain, element_bytes), shape_of_row
