@@ -27,7 +27,7 @@ from gpuplan.planner.explain.data_gravity import data_gravity
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
 from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
-from gpuplan.planner.explain.plan_doubts import plan_doubts
+from gpuplan.planner.explain.plan_doubts import AskedOfPhases, asked_of, plan_doubts
 from gpuplan.planner.explain.quota_notes import larger_quota
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.explain.software_warnings import software_warnings
@@ -176,6 +176,7 @@ def _in_words(cheapest: _Cheapest, first: Configurations | None = None, *, with_
     chosen = cheapest.chosen if first is None and len(schedule.phases) == 1 else None
     micros = schedule.cost.expected
     assumed = _assumptions(candidates, schedule)
+    asked = tuple(asked_of(question, phase) for phase in schedule.phases)
     return Planned(
         job=question.job,
         snapshot_id=question.markets[0].columns.snapshot_id,
@@ -198,9 +199,9 @@ def _in_words(cheapest: _Cheapest, first: Configurations | None = None, *, with_
         commitments=_commitments(candidates, schedule.phases),
         frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
         assumptions=assumed if first is not None else (*_forgone(question, best), *assumed),
-        doubts=plan_doubts(candidates, schedule.phases),
+        doubts=plan_doubts(candidates, schedule.phases, asked),
         fallback=_standby_beside(candidates, chosen, first, micros),
-        warnings=_warnings(candidates, broken, schedule),
+        warnings=_warnings(candidates, broken, schedule, asked),
         actions=_actions(candidates, schedule, best.schedule.cost.expected),
     )
 
@@ -215,11 +216,11 @@ def _standby_beside(
     return None if chosen is None else fallback(candidates, chosen, micros)
 
 
-def _warnings(candidates: Candidates, broken: Marks, schedule: Schedule) -> tuple[str, ...]:
+def _warnings(candidates: Candidates, broken: Marks, schedule: Schedule, asked: AskedOfPhases) -> tuple[str, ...]:
     question = candidates.question
     return (
         warnings(schedule.phases, question.start, question.job.training.framework)
-        + software_warnings(question, schedule.phases)
+        + software_warnings(question, schedule.phases, asked)
         + region_notes(question.job, question.markets[0].columns.regions)
         + unknown_carbon(candidates)
         + data_gravity(candidates, broken, schedule)

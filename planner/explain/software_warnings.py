@@ -5,33 +5,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.model.outcome import PhaseChoice
-from gpuplan.planner.performance import reasons
 from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
+from gpuplan.planner.performance.estimate_doubts import Asked
 from gpuplan.planner.performance.estimator_request import Machines, one_configuration
-from gpuplan.planner.workload import work_of
 
 
-def software_warnings(question: Question, phases: tuple[PhaseChoice, ...]) -> tuple[str, ...]:
+def software_warnings(
+    question: Question, phases: tuple[PhaseChoice, ...], asked_of_phases: tuple[Asked | None, ...]
+) -> tuple[str, ...]:
     """The warnings of all phases, without duplicates."""
-    return tuple(dict.fromkeys((*_eager_does_not_fit(question, phases), *_too_few_processors(question, phases))))
+    eager = _eager_does_not_fit(question, phases, asked_of_phases)
+    return tuple(dict.fromkeys((*eager, *_too_few_processors(question, phases))))
 
 
-def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> Iterator[str]:
+def _eager_does_not_fit(
+    question: Question, phases: tuple[PhaseChoice, ...], asked_of_phases: tuple[Asked | None, ...]
+) -> Iterator[str]:
     """Machines that the job fits with fused software, which is assumed, but not as Hugging Face's stack runs it."""
     job = question.job
     if question.work.shape is None or job.training.software != "auto":
         return
     training = replace(job.training, software="eager")
-    try:
-        work = work_of(job.workload, training)
-    except UnusableInput:
-        return
-    for phase in phases:
-        machines = machines_of(question, phase)
-        if machines is not None and reasons(work, training, machines)[0] == DOES_NOT_FIT:
+    for phase, asked in zip(phases, asked_of_phases, strict=True):
+        eager = None if asked is None else asked.trained(training)
+        if eager is not None and eager.reason[0] == DOES_NOT_FIT:
             yield (
                 f"{phase.choice.instance_type.name} holds the job with training.software: fused, the default, but not "
                 "with eager software (as Hugging Face's own): state yours"

@@ -53,7 +53,7 @@ class Asked:
     request: LayoutRequest = FREE
     learned: LearnedCorrections = NOTHING
     assumes_network: bool = False
-    _trained: dict[Training, float] = field(default_factory=dict)
+    _trained: dict[Training, Estimates | None] = field(default_factory=dict)
 
     @property
     def chip(self) -> Accelerator:
@@ -84,14 +84,19 @@ class Asked:
         """Hours with other work, machines or layout; inf where the job cannot run."""
         return float(self.estimated(work or self.work, self.training, machines=machines, request=request).hours[0])
 
-    def hours_trained(self, training: Training) -> float:
-        """Hours with other training; inf where the job cannot run."""
+    def trained(self, training: Training) -> Estimates | None:
+        """The estimate with other training; None where the job does not take it."""
         if training not in self._trained:
             try:
-                self._trained[training] = float(self.estimated(work_of(self.workload, training), training).hours[0])
+                self._trained[training] = self.estimated(work_of(self.workload, training), training)
             except UnusableInput:
-                self._trained[training] = math.inf
+                self._trained[training] = None
         return self._trained[training]
+
+    def hours_trained(self, training: Training) -> float:
+        """Hours with other training; inf where the job cannot run."""
+        estimates = self.trained(training)
+        return math.inf if estimates is None else float(estimates.hours[0])
 
     def can_train(self, training: Training) -> bool:
         """Whether the job runs with other training."""
