@@ -117,15 +117,6 @@ def test_the_example_that_make_plans_is_one_whose_plan_is_verified() -> None:
     assert example[1] in {f"examples/{name}.yaml" for name in VERIFIED}
 
 
-def test_the_same_start_gives_the_same_plan_bit_for_bit_in_another_store(
-    environment: dict[str, str], job: Path, planned: subprocess.CompletedProcess[str], tmp_path: Path
-) -> None:
-    elsewhere = environment | {"GPUPLAN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.sqlite3'}"}
-    first, second = json.loads(planned.stdout), json.loads(ended(elsewhere, "plan", job, "--json").stdout)
-    assert first["plan"] == second["plan"]
-    assert first["meta"] != second["meta"]
-
-
 @pytest.fixture(scope="module")
 def service(environment: dict[str, str]) -> Iterator[str]:
     port = free_port()
@@ -166,7 +157,8 @@ def test_the_service_and_the_command_line_give_the_same_plan(
     printed = json.loads(planned.stdout)
     with httpx.Client(base_url=service, timeout=60) as client:
         answer = client.post("/v1/plans", json=JOB).json()
-        assert answer["plan"] == printed["plan"]
+        assert answer["plan"] == printed["plan"]  # made anew, by a process whose sets have another order
+        assert answer["meta"] != printed["meta"]
         assert client.get(f"/v1/plans/{printed['plan']['id']}").json()["plan"] == printed["plan"]
 
 

@@ -1,6 +1,7 @@
 """gpuplan's command line as in a base install: only what requirements.txt locks can be imported.
 
 The first argument lists the top-level modules that a base install lacks (`outside_the_base`), the rest is the command line.
+After the word `then` another follows; each ends with the same code, which is that of the process.
 """
 
 import re
@@ -73,4 +74,11 @@ if __name__ == "__main__":
     from tests.e2e.unpaced_process import unpaced_world
 
     unpaced_world()
-    sys.exit(main(sys.argv[2:]))
+    command_lines: list[list[str]] = [[]]
+    for word in sys.argv[2:]:
+        if word == "then":
+            command_lines.append([])
+        else:
+            command_lines[-1].append(word)
+    [code] = {main(words) for words in command_lines}
+    sys.exit(code)
