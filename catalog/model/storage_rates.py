@@ -41,7 +41,6 @@ OWN_DISKS = StorageRate(
 )
 
 
-#: Enough for every region; bounds the cache when callers pass arbitrary names.
 def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
     """The storage prices of a region.
 
@@ -49,7 +48,7 @@ def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
     without any storage price is assumed to be owned machines. A list of own rates states none: the dearest prices of
     neoclouds are taken.
     """
-    if provider not in {name for name, _, _ in _prices()}:
+    if (provider, "block") not in _priced_regions():
         return _dearest_neocloud(provider) if is_own_rates(provider) else OWN_DISKS
     block, block_note = _price(provider, region, "block")
     object_price, object_note = _price(provider, region, "object")
@@ -86,12 +85,21 @@ def _dearest_neocloud(provider: str) -> StorageRate:
 
 def _price(provider: str, region: str, kind: str) -> tuple[_Price, str]:
     """The price, and an explanation if it is another region's."""
-    available = frozenset(name for owner, name, what in _prices() if (owner, what) == (provider, kind))
+    available = _priced_regions()[provider, kind]
     nearest = nearest_with(provider, region, available) or min(available)
     note = _prices()[provider, nearest, kind].note
     if nearest != region:
         note = f"{kind} storage in {provider}:{region} is taken at the price of {nearest}"
     return _prices()[provider, nearest, kind], note
+
+
+@cache
+def _priced_regions() -> dict[tuple[str, str], frozenset[str]]:
+    """The regions with a price, by provider and kind."""
+    regions: dict[tuple[str, str], set[str]] = {}
+    for owner, region, kind in _prices():
+        regions.setdefault((owner, kind), set()).add(region)
+    return {key: frozenset(names) for key, names in regions.items()}
 
 
 @cache
