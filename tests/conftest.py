@@ -32,7 +32,7 @@ os.environ["GPUPLAN_MOST_SECONDS_PER_PLAN"] = "600"
 # How long an example takes says how busy the machine is; what it may take is measured in tools/benchmarks/. The gate draws
 # the same examples each time, so that it depends on the code alone; `make fuzz` draws others.
 _WHATEVER_THE_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("gate", _WHATEVER_THE_LOAD, derandomize=True, max_examples=50)
+settings.register_profile("gate", _WHATEVER_THE_LOAD, derandomize=True, max_examples=25)
 settings.register_profile("fuzz", _WHATEVER_THE_LOAD, max_examples=500, print_blob=True)
 settings.load_profile("gate")
 

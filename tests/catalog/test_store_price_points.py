@@ -34,7 +34,7 @@ NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=12, unique_by=lambda ite
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(NIGHTS)
 def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(
     empty_store: Path, nights: list[list[Offer]]

@@ -66,7 +66,7 @@ def in_use(outcome: Planned, quota: Quota) -> list[float]:
     return used
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_smaller_quota_never_makes_a_plan_better_and_every_plan_keeps_to_it(seed: int) -> None:
     draw = random.Random(seed)

@@ -147,7 +147,7 @@ def never_better_when_tightened(job: TrainingJob, columns: Columns, draw: random
     never_better(job, tightened(draw, job, outcome), outcome, columns)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_no_plan_gets_better_over_a_small_catalogue(seed: int) -> None:
     draw = random.Random(seed)
@@ -178,7 +178,7 @@ def embedded() -> Columns:
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_no_plan_gets_better_over_the_embedded_catalogue_with_its_slices(seed: int, embedded: Columns) -> None:
     draw = random.Random(seed)

@@ -59,7 +59,7 @@ def one(to: str, name: str, wishes: Wishes | None = None) -> str:
 
 
 @given(ANY_NAME)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_yaml_says_the_name_that_the_plan_says(name: str) -> None:
     job = read_handover(answer(name=name)).job
     assert yaml.safe_load(one("skypilot", name))["envs"]["GPUPLAN_JOB"] == job
@@ -77,7 +77,7 @@ def spec_of(document: Any) -> Any:
 
 
 @given(ANY_NAME)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_terraform_says_the_name_and_expands_none_of_it(name: str) -> None:
     job = read_handover(answer(name=name)).job
     script = json.loads(one("terraform", name))["resource"]["aws_instance"]["head"]["user_data"]
@@ -85,7 +85,7 @@ def test_terraform_says_the_name_and_expands_none_of_it(name: str) -> None:
 
 
 @given(ANY_NAME)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_scripts_hold_the_name_as_one_word(name: str) -> None:
     job = read_handover(answer(name=name)).job
     (line,) = [
@@ -114,7 +114,7 @@ def test_bash_reads_scripts_of_hostile_names(to: str) -> None:
 
 
 @given(st.lists(ANY_WORD, min_size=1, max_size=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_words_of_a_command_arrive_as_they_were_given(words: list[str]) -> None:
     wishes = read_wishes(command=shlex.join(["./run", *words]))
     end = ["--no-python", "./run", *words]

@@ -54,7 +54,7 @@ def document(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_every_answer_is_one_that_the_document_promises(document: Any, path: str, method: str, mode: Any) -> None:
     @given(case=document[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=5,
+        max_examples=3,
         deadline=None,
         derandomize=True,
         database=None,

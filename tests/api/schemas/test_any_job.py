@@ -100,7 +100,7 @@ json_values = st.recursive(
 @given(
     st.dictionaries(st.sampled_from(["name", "workload", "training", "deadline", "data", "constraints"]), json_values)
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_values_under_the_known_keys_give_a_job_or_unusable_input(document: dict[str, Any]) -> None:
     try:
         answer: object = parse_job(document, now=NOW)

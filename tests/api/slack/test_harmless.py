@@ -83,14 +83,14 @@ def watched(text: str) -> JobWatch:
 
 
 @given(NASTY)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_the_line_beside_the_blocks_has_no_markup_left(text: str) -> None:
     held(message(text))
     assert "<" not in harmless(text)
 
 
 @given(NASTY, st.integers(1, 60), st.integers(0, 150))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, count: int) -> None:
     long = text * repeats
     held(plan_message(planned(long, count), notes=[long], shared_by=long))
@@ -103,7 +103,7 @@ def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, co
 
 
 @given(NASTY)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_whatever_is_typed_is_a_question_or_a_refusal(text: str) -> None:
     for words in itertools.product(("", "plan ", "price ", "why ", "watch "), (text,)):
         try:

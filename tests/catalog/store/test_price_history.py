@@ -179,7 +179,7 @@ def test_a_price_is_seen_when_it_was_read_and_with_a_gap_where_it_was_not(store:
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.lists(PRICED, min_size=1, max_size=4, unique_by=lambda item: item.key), min_size=1, max_size=6))
 def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
     empty_store: Path, nights: list[list[Offer]]

@@ -195,7 +195,7 @@ NIGHTS = st.lists(
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(NIGHTS, st.integers(0, 20), st.integers(0, 40), st.integers(0, 8))
 def test_whatever_is_forgotten_every_kept_snapshot_and_its_history_read_as_before(
     empty_store: Path, nights: list[tuple[list[Offer], int, bool]], every: int, weekly_days: int, named: int

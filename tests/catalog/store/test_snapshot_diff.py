@@ -106,7 +106,7 @@ NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=6, unique_by=lambda item
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(NIGHTS)
 def test_any_two_stored_snapshots_differ_as_the_whole_ones_do(empty_store: Path, nights: list[list[Offer]]) -> None:
     written = [snapshot_of(TYPES[: 1 + len(offers) % 2], offers) for offers in nights]

@@ -32,7 +32,7 @@ def test_no_expected_price_and_no_band_is_above_on_demand(provider: str, family:
 
 
 @given(provider=PROVIDERS, family=FAMILIES, share=SHARES, first=DAYS, later=DAYS)
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_a_band_widens_with_age(provider: str, family: str, share: float, first: int, later: int) -> None:
     young, old = (expected_price(share, None, days, provider, family) for days in sorted((first, later)))
     assert old.high / old.expected >= young.high / young.expected - 1e-12

@@ -38,7 +38,7 @@ def by_hand(columns: Columns, discount: Discount) -> Columns:
     kind=st.sampled_from(("", "on_demand", "spot")),
     percent=st.floats(0.5, 95),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_plan_at_a_discount_is_the_plan_on_a_snapshot_with_those_prices(
     seed: int, provider: str, kind: str, percent: float
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_family_is_the_beginning_of_a_name_up_to_a_separator(name: str, family
 
 
 @given(seed=st.integers(0, 10_000), usd=st.floats(1, 1e5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_credits_never_change_the_choice_and_say_what_is_left_to_pay(seed: int, usd: float) -> None:
     draw = random.Random(seed)
     columns, job = random_columns(draw), random_job(draw)

@@ -15,7 +15,7 @@ _COLUMNS = st.lists(st.tuples(_WHOLE, st.integers(1, 50)), min_size=1, max_size=
 
 @pytest.mark.slow(reason="one long case")
 @given(columns=_COLUMNS, deadline=st.none() | st.integers(1, 60), budget=st.none() | st.sampled_from(range(40)))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_the_solver_proves_what_enumeration_finds(
     columns: list[tuple[int, int]], deadline: int | None, budget: int | None
 ) -> None:
