@@ -68,12 +68,11 @@ def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
     """The parameters of the pair from the snapshot and the estimates."""
     rates, k, m = context.rates, spot.named, standby.named
     preempted, wait = rates.preempted_cluster(k.offer_group, k.nodes)
-    # Between zones the hours spread like the estimate.
-    zone_sigma = float(between_zones(np.array(preempted), np.array(wait)))
     usd, hours = rates.moving(k.offer_group.place, m.offer_group.place)
     return Pair(
         work_hours=spot.row.hours_with_goodput,
-        log_sigma=math.hypot(spot.row.log_sigma, zone_sigma),
+        log_sigma=spot.row.log_sigma,
+        zone_log_sigma=float(between_zones(np.array(preempted), np.array(wait))),
         preemptions_per_hour=preempted,
         checkpoint_hours=rates.checkpoint_hours(k.nodes),
         usd_per_hour=k.nodes * k.offer_group.micros / 1e6,

@@ -6,8 +6,10 @@ machines. It attempts a segment only if a failure at its very end would still le
     clock <= last = deadline - L - changeover - (1 - done / n) U        U: all work on the standby, at the same z
 
 Preemptions have a constant rate. After one the run waits for a machine (unpaid, exponential) and restarts (paid, and
-preempted at the same rate), if both end by `last`. Else it waits until `last` less a restart and calls the standby. A
-run whose standby is late even so calls it after the first segment.
+preempted at the same rate). Zones differ in their mean wait, so waiting and paid hours spread by s instead, with
+s^2 = sigma^2 + (spread between zones)^2: while e^(sigma z) hours are paid, e^(s z) times those with the typical wait go by, and
+no fewer than are paid. If wait and restart both end by `last`, it goes on. Else it waits until `last` less a restart and
+calls the standby. A run whose standby is late even so calls it after the first segment.
 
 Runs are replayed in batches. Each batch stratifies the estimate's error: one z from each of equally likely ranges.
 The standard error of a figure is that of its means, or quantiles, over the batches.
@@ -40,8 +42,8 @@ _HAIR = 1e-9
 class Pair(NamedTuple):
     """Interruptible machines and their standby: hours of work, spread of ln(hours), preemptions and checkpoints of
     the first, hours of the changeover, and prices per hour of all nodes, while machines are up and, beside that, on
-    the clock (storage, power). The offers say whether these prices are estimates; of the standby's price per hour,
-    `standby_machine_usd_per_hour` follows that of its offer.
+    the clock (storage, power). `zone_log_sigma` is the spread of hours by the waits in zones. The offers say whether these
+    prices are estimates; of the standby's price per hour, `standby_machine_usd_per_hour` follows that of its offer.
     """
 
     work_hours: float
@@ -59,11 +61,18 @@ class Pair(NamedTuple):
     offer: Offer | None = None
     standby_offer: Offer | None = None
     standby_machine_usd_per_hour: float = 0.0
+    zone_log_sigma: float = 0.0
+
+    def waits(self, typical_hours: float, z: Floats) -> Floats:
+        """Mean hours of a wait in the zones of runs at these deviations."""
+        spread_apart = math.hypot(self.log_sigma, self.zone_log_sigma) - self.log_sigma
+        clock_per_paid_hour = np.exp(spread_apart * z) * (1.0 + self.preemptions_per_hour * typical_hours)
+        return np.asarray(np.maximum(clock_per_paid_hour - 1.0, 0.0) / self.preemptions_per_hour)
 
 
 class Rule(NamedTuple):
-    """Parameters from the job and the settings: hours to the deadline, of set-up, of a restart, and of the wait for a
-    machine.
+    """Parameters from the job and the settings: hours to the deadline, of set-up, of a restart, and of the typical wait
+    for a machine.
     """
 
     deadline_hours: float
@@ -232,11 +241,19 @@ class _State:
     """All runs at once: arrays with one element per run; `active` lists the runs that continue."""
 
     def __init__(
-        self, rule: Rule, rate: float, *, count: Floats, length: Floats, work: Floats, changeover: float
+        self,
+        rule: Rule,
+        rate: float,
+        *,
+        count: Floats,
+        length: Floats,
+        work: Floats,
+        waits: Floats,
+        changeover: float,
     ) -> None:
         """The state after set-up."""
         runs = len(count)
-        self.rule, self.rate = rule, rate
+        self.rule, self.rate, self.waits = rule, rate, waits
         self.count, self.length, self.work, self.changeover = count, length, work, changeover
         self.clock = np.full(runs, rule.setup_hours)
         self.paid = np.full(runs, rule.setup_hours)
@@ -262,6 +279,7 @@ class _State:
             count=count,
             length=work / count + pair.checkpoint_hours,
             work=pair.standby_work_hours * np.exp(pair.standby_log_sigma * z),
+            waits=pair.waits(rule.wait_hours, z),
             changeover=pair.changeover_hours,
         )
 
@@ -293,7 +311,7 @@ class _State:
         restart, back = self.rule.restart_hours, list[Ints]()
         while len(runs):
             last = self._last(runs)
-            wait = draw.exponential(self.rule.wait_hours, len(runs)) if self.rule.wait_hours else np.zeros(len(runs))
+            wait = draw.exponential(self.waits[runs]) if self.rule.wait_hours else np.zeros(len(runs))
             calls = self.clock[runs] + wait + restart > last
             latest = np.maximum(self.clock[runs], last - restart)
             self._call(runs[calls], latest[calls], self._left(runs[calls]))

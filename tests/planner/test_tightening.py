@@ -156,7 +156,8 @@ def test_no_plan_gets_better_over_a_small_catalogue(seed: int) -> None:
     )
 
 
-def test_a_standby_that_a_shorter_deadline_makes_cheaper_is_no_cheaper_under_the_longer_one() -> None:
+def test_a_shorter_deadline_saves_nothing_where_waits_differ_between_zones() -> None:
+    """The slow runs of a longer deadline wait longer, and waits are not paid."""
     draw = random.Random(101430)
     drawn, hours = drawn_job(draw, most_nodes=(1, 4, 11, 13, 32, 37)), 10 ** draw.uniform(-0.5, 3)
     job = replace(drawn, deadline_hours=hours, constraints=replace(drawn.constraints, price_kinds=()))
@@ -167,7 +168,8 @@ def test_a_standby_that_a_shorter_deadline_makes_cheaper_is_no_cheaper_under_the
     after = planned(tighter, columns)
     assert after is not None
     assert has_standby(after)
-    assert objective(after) < 0.95 * objective(outcome)
+    assert has_standby(outcome)
+    assert objective(after) >= objective(outcome)
     never_better(job, tighter, outcome, columns)
 
 

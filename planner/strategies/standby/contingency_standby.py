@@ -24,7 +24,7 @@ from gpuplan.planner.model.outcome import StandbyChoice
 from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
 from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, Cells, least
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, starts, worth_a_standby
 from gpuplan.planner.strategies.standby.standby_schedule import share_needed
@@ -185,7 +185,7 @@ class _Alone(NamedTuple):
     def may_pay(self, pairs: Pairs, terms: StandbyTerms) -> bool:
         """Whether calls of some standby may bring the cost below that of this run.
 
-        A call saves a pause. It costs the changeover and the price difference of the remaining work, at least an interval. A
+        A call saves a pause, with the longest waits considered, up to the deadline. It costs the changeover and the price difference of the remaining work, at least an interval. A
         call may always pay where all of the work costs less on the standby.
         """
         rate, by_hour = float(self.pair.rate[0]), pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
@@ -199,9 +199,10 @@ class _Alone(NamedTuple):
         if (dearer < 0).any():
             return True
         restarts = math.exp(rate * terms.restart_hours)
-        pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + float(
-            self.pair.wait_hours[0]
-        ) * restarts * storage_usd
+        apart = self.pair.wall_log_sigma - self.pair.log_sigma
+        wait_hours = waits_at(self.pair.rate, self.pair.wait_hours, apart, np.full(1, FURTHEST)) * restarts
+        waiting_usd = min(float(wait_hours[0]), terms.deadline_hours) * storage_usd
+        pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + waiting_usd
         # Runs are cut into equal segments: of half the interval at least, or of the whole run.
         segment_hours = np.minimum(self.interval_hours / 2, work_hours * math.exp(-FURTHEST * sigma))
         segment_usd = segment_hours * spot_usd

@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.run_segments import Segments
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import StandbyTerms
 
 Floats = NDArray[np.float64]
+
+#: A wait that is as good as none, in hours.
+_AT_ONCE = 1e-9
 
 
 class Early(NamedTuple):
@@ -29,22 +32,29 @@ class Early(NamedTuple):
     waited: Floats
 
     @staticmethod
-    def of(pairs: Pairs, terms: StandbyTerms, runs: Segments, on_failure: Floats) -> "Early":
+    def of(terms: StandbyTerms, runs: Segments, on_failure: Floats) -> "Early":
         """How early runs [z] end that call the standby, a part `on_failure` of them on a failure.
 
-        Each segment that is passed takes slack, so of few only the first ones fail, at slack near that of the first. A failure that
-        leaves v hours more than a restart calls with the probability e^(-v / w), for waits of mean w.
+        Each segment that is passed takes slack, and so does each failure before, so of few only the first ones fail, at slack near
+        that of the first. A failure that leaves v hours more than a restart calls with the probability e^(-v / w), for waits of mean w.
         """
-        wait, most = float(pairs.wait_hours[0]), np.maximum(runs.slack, 0.0)
+        wait, most = runs.wait_hours, np.maximum(runs.slack, 0.0)
         falls = np.maximum(-runs.growth, 0.0)
-        least = np.where(falls > 0, most - falls * np.floor(most / np.maximum(falls, 1e-9)), 0.0)
-        least = np.minimum(np.maximum(least, 0.0), most)
+        fallen = falls * np.minimum(np.floor(most / np.maximum(falls, 1e-9)), runs.count - 1.0)
+        # Losses from which a run returns, at most half of the slack each, take slack from those that follow.
+        room, failures = np.maximum(most - terms.restart_hours, 0.0), np.expm1(-runs.losses.log_lossless)
+        back = -np.expm1(-room / np.maximum(wait, _AT_ONCE))
+        lost_hours = runs.length / 2 + terms.restart_hours + np.minimum(wait, room / 2)
+        least = np.maximum(most - fallen - runs.count * failures * back * lost_hours, 0.0)
         longest = runs.length + np.minimum(terms.restart_hours, most)
+        # Some failures leave no time for a restart, if only few.
+        least = np.minimum(least, 0.99 * longest)
         saved = np.minimum(runs.standby_hours / runs.count, runs.length)
         most = np.maximum(most, least + 1e-3 * runs.length)
         early = Early(runs.length, saved, least, most, longest, at_once=on_failure, waited=np.zeros_like(most))
-        if not wait:
+        if not wait.any():
             return early
+        wait = np.maximum(wait, _AT_ONCE)
         within, beyond = early.within(longest), np.maximum(most + runs.length - longest, 1e-9)
         waits = np.maximum(1.0 - within, 0.0) / beyond * wait * -np.expm1(-beyond / wait)
         waited = on_failure * waits / (waits + within)

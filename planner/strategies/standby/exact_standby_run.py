@@ -189,6 +189,7 @@ class _Begun(NamedTuple):
     def priced(self, schedule: Schedule) -> PricedRun:
         """The priced run, from the segment outcomes at all deviations."""
         fares = {name: getattr(schedule, name)[None, None] for name in ("passed", "whole", "failed")}
+        fares["wall"] = schedule.wall_hours(self.pairs, self.terms, self.runs)[None, None]
         legs = legs_of(self.pairs, self.terms, self.whole, self.estimate, **fares)
         return PricedRun(
             self.pairs, self.terms, self.interval_hours, self.shares, self.estimate, self.runs, schedule, legs
@@ -200,12 +201,14 @@ class _Begun(NamedTuple):
         if schedule is None:
             passed, whole = passed_by_moments(runs)
             failed = failed_by_moments(runs, 1.0 - whole)
+            wall = passed * (runs.length + runs.losses.mean_hours) - failed * runs.losses.pause_hours
+            wall = np.clip(wall, 0.0, self.terms.deadline_hours)
         else:
             passed, whole, failed = schedule.passed, schedule.whole, schedule.failed
+            wall = schedule.wall_hours(pair, self.terms, runs)
         paid = np.maximum(passed * runs.losses.paid_hours - failed * runs.losses.paid_pause_hours, 0.0)
-        wall = np.maximum(passed * (runs.length + runs.losses.mean_hours) - failed * runs.losses.pause_hours, 0.0)
         left = (1.0 - passed / runs.count) * runs.standby_hours
-        spot_usd = pair.usd_per_hour * paid + pair.storage_usd_per_hour * wall
+        spot_usd = pair.usd_per_hour * paid + pair.storage_usd_per_hour * np.maximum(wall, paid)
         by_hour = pair.standby_usd_per_hour + pair.standby_storage_usd_per_hour
         return np.asarray(spot_usd + by_hour * left + (1.0 - whole) * call_usd(pair))
 
@@ -266,6 +269,7 @@ def _flat(runs: Segments) -> Segments:
         count=first(runs.count),
         length=first(runs.length),
         losses=replace(losses, **{name: first(getattr(losses, name)) for name in names}),
+        wait_hours=first(runs.wait_hours),
         standby_hours=first(runs.standby_hours),
         slack=first(runs.slack),
         growth=first(runs.growth),

@@ -34,6 +34,8 @@ _MASSES = (1.0 - _SHIFT)[: POINTS + 1] / _WEIGHTS[: POINTS + 1]
 UNTILT = np.exp(TILT * np.arange(POINTS) / PERIOD)
 #: Below this probability of a preemption its moment is nearly uniform, and the formula would cancel.
 _BRIEF = 1e-6
+#: A wait that is as good as none, in hours.
+_AT_ONCE = 1e-9
 #: A point so far out that its mass is negligible.
 _NOWHERE = 64 * PERIOD
 
@@ -68,15 +70,15 @@ def masses(summed: Complex) -> Floats:
     return np.asarray(np.fft.irfft(summed[: POINTS + 1] * _MASSES, PERIOD)[:POINTS] * UNTILT)
 
 
-def segment_transform(length: Floats, hazard: Hazard, lattice: Floats) -> Complex:
-    """The transform of the losses of one segment, for rows with lattices of their own: [rows, SIZE]."""
-    rate, restart_hours, wait_hours = hazard
+def segment_transform(length: Floats, wait_hours: Floats, hazard: Hazard, lattice: Floats) -> Complex:
+    """The transform of the losses of one segment, for rows with waits and lattices of their own: [rows, SIZE]."""
+    rate, restart_hours = hazard
     survives, again = np.exp(-rate * length)[:, None], np.exp(-rate * restart_hours)
     restart = np.full_like(length, restart_hours)
     lost = _truncated(rate, length, lattice) * _point(restart, lattice)
     failed, over = _truncated(rate, restart, lattice), _falling(rate, lattice)
-    if wait_hours > 0:
-        waiting = 1.0 / wait_hours
+    if wait_hours.any():
+        waiting = 1.0 / np.maximum(wait_hours, _AT_ONCE)
         wait = _truncated(waiting, np.full_like(length, np.inf), lattice)
         lost, failed, over = lost * wait, failed * wait, over * _falling(waiting, lattice)
     # All three are multiplied by `over`. Restarts fail repeatedly, and so do segments.
@@ -106,12 +108,12 @@ def _point(at: Floats, lattice: Floats) -> Complex:
     return np.asarray(split)
 
 
-def _falling(rate: float, lattice: Floats) -> Complex:
+def _falling(rate: Floats | float, lattice: Floats) -> Complex:
     """1 - e^(-rate lattice) q: dividing by it sums a series whose masses fall by that factor from point to point."""
     return np.asarray(1.0 - np.exp(-rate * lattice)[:, None] * _SHIFT)
 
 
-def _truncated(rate: float, top: Floats, lattice: Floats) -> Complex:
+def _truncated(rate: Floats | float, top: Floats, lattice: Floats) -> Complex:
     """An exponential of `rate` truncated at `top`, on each row's lattice with its mean preserved, times `_falling`.
 
     Each point gets the mass under a triangle of the lattice's width around it. From point 1 on, masses fall by

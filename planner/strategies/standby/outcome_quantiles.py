@@ -54,6 +54,31 @@ class Schedule:
         begins = np.pad(self.ends[:, :-1], ((0, 0), (1, 0)))
         return np.maximum((begins + self.ends - 1.0) / 2.0, 0.0)
 
+    @property
+    def lost_hours(self) -> Floats:
+        """The mean hours that runs lose, of those that pass all, times their probability: [z]."""
+        return self.lattice * (self.losses @ np.arange(POINTS))
+
+    def early(self, terms: StandbyTerms, runs: Segments) -> Early:
+        """By how much runs end before the deadline that call the standby."""
+        on_failure = np.clip(self.failed / np.maximum(1.0 - self.whole, 1e-300), 0.0, 1.0)
+        return Early.of(terms, runs, on_failure)
+
+    def wall_hours(self, pairs: Pairs, terms: StandbyTerms, runs: Segments) -> Floats:
+        """Mean hours on the clock on spot, after set-up: [z].
+
+        Without the hours after the call, since pauses may take many times the slack: what Wald's identity would subtract.
+        """
+        certain = runs.count * runs.length
+        alone = certain + runs.count * runs.losses.mean_hours
+        if self.without_losses.all():
+            return alone
+        left = (1.0 - self.done / runs.count[:, None]) * runs.standby_hours[:, None]
+        after = pairs.setup_hours + pairs.changeover_hours + self.early(terms, runs).mean
+        at = np.maximum(terms.deadline_hours - after[:, None] - left, 0.0)
+        with_calls = self.whole * certain + self.lost_hours + np.vecdot(self.called, at)
+        return np.where(self.without_losses, alone, with_calls)
+
 
 def joined(one: Schedule, other: Schedule, order: NDArray[np.int64]) -> Schedule:
     """The outcomes at the deviations of both, in this order."""
@@ -84,8 +109,7 @@ class Spread:
         self.setup_hours = float(pairs.setup_hours[0])
         self.certain = self.setup_hours + runs.count * runs.length
         self.cumulated = np.cumsum(schedule.losses, axis=1)
-        on_failure = np.clip(schedule.failed / np.maximum(1.0 - schedule.whole, 1e-300), 0.0, 1.0)
-        self.early = Early.of(pairs, terms, runs, on_failure)
+        self.early = schedule.early(terms, runs)
         self.rescued_at = terms.deadline_hours - self.early.mean
         self.changeover = float(pairs.changeover_hours[0])
         furthest = min(max(self.largest, -FURTHEST), FURTHEST)
@@ -104,8 +128,7 @@ class Spread:
     def mean(self) -> float:
         """Expected hours."""
         schedule = self.schedule
-        lost = np.arange(POINTS) * schedule.lattice[:, None]
-        alone = schedule.whole * self.certain + (schedule.losses * lost).sum(axis=1)
+        alone = schedule.whole * self.certain + schedule.lost_hours
         # Late runs take at least the changeover and all the standby's work.
         return float(self.weights @ (alone + (1.0 - schedule.whole) * self.rescued_at)) + self._late_hours()
 
@@ -244,8 +267,7 @@ class Spread:
         """
         runs, schedule = self.runs, self.schedule
         hours = schedule.passed * runs.losses.paid_hours - schedule.failed * runs.losses.paid_pause_hours
-        lost = schedule.lattice * (schedule.losses @ np.arange(POINTS))
-        hours = hours - schedule.whole * runs.count * runs.length - paid * lost
+        hours = hours - schedule.whole * runs.count * runs.length - paid * schedule.lost_hours
         hours = hours - runs.length * np.vecdot(schedule.called, done)
         all_slack = np.vecdot(schedule.called, slack)
         return np.where(all_slack > _NO_SLACK, np.clip(hours / np.maximum(all_slack, _NO_SLACK), 0.0, 1.0), paid)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import LOSSES, SegmentLosses, chance_within, segment_losses
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +18,8 @@ _GAUSS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LEVEL, _LEVEL_WEIGHTS = np.polynomial.legendre.leggauss(4)
 #: Deviations of the losses within which slack runs out.
 _DEVIATIONS = 3.5
+#: The log of the inverse of a probability that counts as none.
+_UNLIKELY = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,12 +27,13 @@ class Segments:
     """Runs cut into equal segments: arrays that broadcast to [pairs, tried, z].
 
     `count` segments of `length` hours each (work and checkpoint) with `losses`. `standby_hours` is all work on the standby,
-    `slack` is S_1, and `growth` is the change of the slack with each further segment.
+    `slack` is S_1, and `growth` is the change of the slack with each further segment. `wait_hours` follow each preemption.
     """
 
     count: Floats
     length: Floats
     losses: SegmentLosses
+    wait_hours: Floats
     standby_hours: Floats
     slack: Floats
     growth: Floats
@@ -42,15 +45,18 @@ class Segments:
         def over(values: Floats) -> Floats:
             return values[:, None, None]
 
-        work = over(pairs.work_hours) * np.exp(over(pairs.log_sigma) * z)
+        rate, sigma = over(pairs.rate), over(pairs.log_sigma)
+        work = over(pairs.work_hours) * np.exp(sigma * z)
         count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
         length = work / count + over(pairs.checkpoint_hours)
+        wait = waits_at(rate, over(pairs.wait_hours), over(pairs.wall_log_sigma) - sigma, z)
         standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
         room = terms.deadline_hours - over(pairs.setup_hours) - over(pairs.changeover_hours)
         return Segments(
             count=count,
             length=length,
-            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, over(pairs.wait_hours)),
+            losses=segment_losses(length, rate, terms.restart_hours, wait),
+            wait_hours=wait,
             standby_hours=standby,
             slack=room - length - standby,
             growth=standby / count - length,
@@ -66,6 +72,7 @@ class Segments:
             count=marked(self.count),
             length=marked(self.length),
             losses=SegmentLosses(**{name: marked(getattr(self.losses, name)) for name in LOSSES}),
+            wait_hours=marked(self.wait_hours),
             standby_hours=marked(self.standby_hours),
             slack=marked(self.slack),
             growth=marked(self.growth),
@@ -77,6 +84,7 @@ class Segments:
             count=self.count[which],
             length=self.length[which],
             losses=self.losses.at(which),
+            wait_hours=self.wait_hours[which],
             standby_hours=self.standby_hours[which],
             slack=self.slack[which],
             growth=self.growth[which],
@@ -131,9 +139,14 @@ def failed_by_moments(runs: Segments, switch: Floats) -> Floats:
 
 
 def running_out(runs: Segments) -> tuple[Floats, Floats]:
-    """Segments after which slack may begin to run out, and after which it is gone: [pairs, tried, z, 1]."""
+    """Segments after which slack may begin to run out, and after which it is gone: [pairs, tried, z, 1].
+
+    Pauses longer than the slack use it up at once: it is gone where a run without a loss is unlikely.
+    """
     drift = np.maximum(runs.losses.mean_hours - runs.growth, 1e-12)
     last = runs.count + 0.5
     middle = np.clip((runs.slack - runs.growth) / drift, 0.5, last)
     spread = _DEVIATIONS * np.sqrt(runs.losses.variance * middle) / drift + 1.0
-    return np.clip(middle - spread, 0.5, last)[..., None], np.clip(middle + spread, 0.5, last)[..., None]
+    lossless = np.where(runs.losses.pause_hours > runs.slack, -_UNLIKELY / runs.losses.log_lossless, 0.0)
+    gone = np.maximum(middle + spread, lossless)
+    return np.clip(middle - spread, 0.5, last)[..., None], np.clip(gone, 0.5, last)[..., None]

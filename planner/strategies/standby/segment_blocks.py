@@ -44,9 +44,10 @@ def merged(ends: Floats, runs: Segments, hazard: Hazard) -> Floats:
     A convolution that removes nothing can be combined with the next. By Chernoff, P(L_n > S_n) <= E[e^(tL)]^n e^(-t S_n)
     for every t, and where slack does not grow the probability is largest at the end of a block.
     """
-    slope = _SLOPES / (runs.length + hazard.restart_hours + hazard.wait_hours)[:, None]
+    wait = runs.wait_hours[:, None]
+    slope = _SLOPES / ((runs.length + hazard.restart_hours)[:, None] + wait)
     slack = runs.slack[:, None] + (ends - 1.0) * runs.growth[:, None]
-    grown = np.maximum(ends, 1.0)[..., None] * _log_moment(runs.length[:, None], slope, hazard)[:, None]
+    grown = np.maximum(ends, 1.0)[..., None] * _log_moment(runs.length[:, None], wait, slope, hazard)[:, None]
     chance = (grown - slope[:, None] * slack[..., None]).min(axis=-1)
     never = (chance < _NEVER_CALLED) & (runs.growth <= 0)[:, None]
     never[:, 0] = True
@@ -62,13 +63,14 @@ def log_chance_of_a_call(runs: Segments, hazard: Hazard) -> Floats:
     A call in segment n means L_n - n g > S_1 - g for the growth g. With m = E[e^(t(L - g))] of one segment, e^(t(L_n - n g)) / m^n
     is a martingale, so by Doob's inequality the probability is at most max(m, 1)^N e^(-t(S_1 - g)) for every t.
     """
-    slope = _SLOPES / (runs.length + hazard.restart_hours + hazard.wait_hours)[:, None]
+    wait = runs.wait_hours[:, None]
+    slope = _SLOPES / ((runs.length + hazard.restart_hours)[:, None] + wait)
     growth = runs.growth[:, None]
-    by_segment = np.maximum(_log_moment(runs.length[:, None], slope, hazard) - slope * growth, 0.0)
+    by_segment = np.maximum(_log_moment(runs.length[:, None], wait, slope, hazard) - slope * growth, 0.0)
     return np.asarray((runs.count[:, None] * by_segment - slope * (runs.slack[:, None] - growth)).min(axis=1))
 
 
-def _log_moment(length: Floats, slope: Floats, hazard: Hazard) -> Floats:
+def _log_moment(length: Floats, wait_hours: Floats, slope: Floats, hazard: Hazard) -> Floats:
     """ln E[e^(slope L)] of one segment's losses L (see `loss_lattice`): [rows, slopes]; inf where it does not exist."""
 
     rate = hazard.rate
@@ -80,7 +82,7 @@ def _log_moment(length: Floats, slope: Floats, hazard: Hazard) -> Floats:
 
     survives, again = np.exp(-rate * length), math.exp(-rate * hazard.restart_hours)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        wait = np.where(slope * hazard.wait_hours < 1.0, 1.0 / (1.0 - slope * hazard.wait_hours), np.inf)
+        wait = np.where(slope * wait_hours < 1.0, 1.0 / (1.0 - slope * wait_hours), np.inf)
         fails_again = (1.0 - again) * below(max(hazard.restart_hours, 1e-12)) * wait
         pause = wait * np.exp(slope * hazard.restart_hours) * again / (1.0 - fails_again)
         fails = (1.0 - survives) * below(length) * pause

@@ -57,7 +57,7 @@ def with_losses(schedule: Schedule, runs: Segments, hazard: Hazard) -> Schedule:
     rows = np.flatnonzero(schedule.without_losses)
     if not len(rows):
         return schedule
-    segment = segment_transform(runs.length[rows], hazard, schedule.lattice[rows])
+    segment = segment_transform(runs.length[rows], runs.wait_hours[rows], hazard, schedule.lattice[rows])
     losses = schedule.losses.copy()
     for row, of_one in zip(rows.tolist(), segment, strict=True):
         losses[row] = np.maximum(masses(Powers(of_one).of(int(runs.count[row])) * SUMMED), 0.0)
@@ -95,7 +95,7 @@ def _lattice(runs: Segments) -> Floats:
 
 def _called_outcomes(runs: Segments, hazard: Hazard) -> Schedule:
     lattice = _lattice(runs)
-    segment = segment_transform(runs.length, hazard, lattice)
+    segment = segment_transform(runs.length, runs.wait_hours, hazard, lattice)
     ends = merged(ends_of_blocks(runs), runs, hazard)
     counts = np.diff(ends, axis=1)
     falls = runs.growth <= 0

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import CERTAIN
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms, waits_at
 from gpuplan.planner.strategies.standby.standby_switching import (
     FINE_NODES,
     FINE_WEIGHTS,
@@ -40,8 +40,8 @@ def priced_alone(pair: Pairs, terms: StandbyTerms) -> Priced:
 def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) -> bool:
     """Whether no run of the pair calls its standby at any of these intervals, at any deviation of the estimate considered.
 
-    By Chernoff's bound, for the number of segments at the largest deviation, each of the greatest length, and the least
-    slack: S_1 >= room - I - f U and S_n >= room - (f W + n d) - f U / n, with U / n <= I U / W.
+    By Chernoff's bound, for the number of segments at the largest deviation, each of the greatest length, the longest
+    waits, and the least slack: S_1 >= room - I - f U and S_n >= room - (f W + n d) - f U / n, with U / n <= I U / W.
     """
     work, write, standby, sigma, standby_sigma = (
         float(values[0])
@@ -54,6 +54,7 @@ def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) 
         )
     )
     room = terms.deadline_hours - float(pair.setup_hours[0]) - float(pair.changeover_hours[0])
+    wait = float(_wait_at(pair, np.full(1, FURTHEST))[0])
     longest, slowest = work * math.exp(FURTHEST * sigma), standby * math.exp(FURTHEST * standby_sigma)
     apart = standby / work * math.exp(FURTHEST * abs(standby_sigma - sigma))
     if room <= max(interval_hours) + write + standby * math.exp(CERTAIN * standby_sigma):
@@ -61,17 +62,17 @@ def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) 
     for interval in interval_hours:
         count = max(math.ceil(longest / interval - 1e-9), 1)
         slack = room - max(interval + write + slowest, longest + count * write + interval * apart)
-        if _log_chance(count, interval + write, slack, Hazard.of(pair, terms)) >= _NEVER:
+        if _log_chance(count, interval + write, slack, wait, Hazard.of(pair, terms)) >= _NEVER:
             return False
     return True
 
 
-def _log_chance(count: int, length: float, slack: float, hazard: Hazard) -> float:
+def _log_chance(count: int, length: float, slack: float, wait_hours: float, hazard: Hazard) -> float:
     """The log of an upper bound on the probability that `count` segments of `length` lose more than the slack.
 
     E[e^(t losses)] e^(-t slack) at the best of a few t, where each failure loses a whole segment and a whole restart.
     """
-    rate, restart_hours, wait_hours = hazard
+    rate, restart_hours = hazard
     least, fails, again = 0.0, -math.expm1(-rate * length), -math.expm1(-rate * restart_hours)
     for slope in _SLOPES:
         per_hour = slope / (length + restart_hours + wait_hours)
@@ -91,13 +92,19 @@ def _on_spot(pair: Pairs, terms: StandbyTerms, tried: Floats) -> Priced:
     count = np.maximum(np.ceil(work / tried[0][:, None] - 1e-9), 1.0)
     segment = np.expm1(np.minimum(rate * (work / count + pair.checkpoint_hours), _NEVER_ENDS))
     restarts = math.exp(min(rate * terms.restart_hours, _NEVER_ENDS)) / rate
-    paid = np.vecdot(count * segment, _EVERY.weights)[None] * restarts
-    setup_hours, nothing = float(pair.setup_hours[0]), np.zeros_like(paid)
-    spot_hours = setup_hours + paid
+    paid = count * segment * restarts
+    setup_hours = float(pair.setup_hours[0])
+    spot_hours = setup_hours + np.vecdot(paid, _EVERY.weights)[None]
     # Waiting for preempted machines takes time but is not billed.
-    wall_hours = setup_hours + paid * (1.0 + rate * float(pair.wait_hours[0]))
+    wall_hours = setup_hours + np.vecdot(paid * (1.0 + rate * _wait_at(pair, _EVERY.z)), _EVERY.weights)[None]
+    nothing = np.zeros_like(spot_hours)
     usd = total_usd(pair, spot_hours, wall_hours, nothing, nothing)
     legs = Legs(
         spot_hours=spot_hours, wall_hours=wall_hours, standby_hours=nothing, switch_probability=nothing, usd=usd
     )
-    return Priced(interval_hours=tried, in_time=np.ones_like(paid), legs=legs)
+    return Priced(interval_hours=tried, in_time=np.ones_like(spot_hours), legs=legs)
+
+
+def _wait_at(pair: Pairs, z: Floats) -> Floats:
+    """Mean hours of each wait of a single pair at these deviations."""
+    return waits_at(pair.rate, pair.wait_hours, pair.wall_log_sigma - pair.log_sigma, z)

@@ -25,12 +25,14 @@ class Spots:
 
     Set-up ends with the first step. Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
     also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0,
-    each followed by `wait_hours` on average without machines.
+    each followed by `wait_hours` on average without machines where the estimate is right. `log_sigma` is the spread of the
+    paid hours; with the waits, hours spread by `wall_log_sigma`, which is no less (`waits_at`).
     """
 
     setup_hours: Floats
     work_hours: Floats
     log_sigma: Floats
+    wall_log_sigma: Floats
     rate: Floats
     wait_hours: Floats
     checkpoint_hours: Floats
@@ -75,17 +77,29 @@ class Pairs(Spots):
         return Pairs(**of_spot, **{name: getattr(self, name) for name in _OF_STANDBY})
 
 
+def waits_at(rate: Floats, wait_hours: Floats, apart: Floats, z: Floats) -> Floats:
+    """Mean hours without machines after each preemption, at deviations z; arrays that broadcast.
+
+    Paid hours are T e^(sigma z), and each of them brings `rate` waits, so with waits of v e.g. (1 + rate v) T e^(sigma z). That
+    total spreads by s instead, since mean waits differ between zones (`wait_log_spread`), where with `apart` = s - sigma
+
+        v(z) = max(0, ((1 + rate v) e^(apart z) - 1) / rate)
+    """
+    if not wait_hours.any():
+        return wait_hours
+    return np.asarray(np.maximum(((1.0 + rate * wait_hours) * np.exp(apart * z) - 1.0) / rate, 0.0))
+
+
 class Hazard(NamedTuple):
-    """How one run on spot is preempted: times per hour, hours per restart, and mean hours without machines each time."""
+    """How one run on spot is preempted: times per hour, and hours per restart."""
 
     rate: float
     restart_hours: float
-    wait_hours: float
 
     @staticmethod
     def of(pair: Pairs, terms: StandbyTerms) -> "Hazard":
         """The hazard of the first of these pairs."""
-        return Hazard(float(pair.rate[0]), terms.restart_hours, float(pair.wait_hours[0]))
+        return Hazard(float(pair.rate[0]), terms.restart_hours)
 
 
 _OF_SPOT = ("spot", *(field.name for field in fields(Spots)))

@@ -1,11 +1,20 @@
 """A lower bound on the cost of a pair of spot run and standby, in a few operations per pair.
 
 Let q be the expected share of the work that is saved on spot, t the billed hours per hour of work there at the best
-checkpoint interval without a deadline, and u the elapsed hours. By Wald's identity
+checkpoint interval without a deadline, and u(z) = t (1 + rate v(z)) the elapsed hours, with the waits v(z) that follow
+preemptions (`waits_at`). By Wald's identity at each z
 
     usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving - E[restart] p_k),   P(switch) >= 1 - q,
     and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
-    time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
+    time:   set-up + q f W u + (1 - q) f U <= D + o(z), since no run ends later   => q <= q(z) where f W u > f U
+
+where o(z) >= 0 is the pause that a failure for good cuts off, less the changeover: Wald's identity counts all of it. With
+R = D - set-up, y = f W u and x = f U, q(z) = (R - x) / (y - x) + o / (y - x).
+
+A failure calls the standby for good where the wait exceeds all slack that there ever is, up to V = R - c - min(x, f W) less a
+restart. So of n segments of I hours each is passed with a chance of at most 1 / (1 + (e^(rate I) - 1) e^(-V / v)), and
+
+    q <= (1 - e^-C) / C,   C = rate f W e^(-V / v), since ln(1 + (e^y - 1) p) >= p y for p <= 1
 
 The call includes half a billing step, which rounding up adds on average. A standby is called only when the slack is used
 up, which bounds q from below. Let n segments lose l hours each on average and S be the slack of the first, which grows by g
@@ -19,15 +28,17 @@ the estimate's error lies at r(z) or q(z):
     g(z) = a - q(z) max(a - s, 0) + r(z) max(s - a, 0)
     a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain
 
-with k and m the spreads of both machines. The bound is the mean of g over z. It has kinks and a jump, so no count of points
-gives it to a known error. It is bounded from below in each cell [e, e'] of z instead:
+with k and m the spreads of both machines; y spreads by w >= k where v(z) > 0. The bound is the mean of g over z. It has kinks
+and a jump, so no count of points gives it to a known error. It is bounded from below in each cell [e, e'] of z instead:
 
-  * Costs rise with z at every q, and q(z) falls, so g(z) >= g(e) with the least r of the cell. S falls with z, n l and
-    n (I + l) rise, with I the length of a segment. Both are convex in I, so per hour of work they are largest at the
-    shortest or the longest segment.
-  * q(z) <= p(z), which is q(e), or the chord of q where k >= m and q(e) < 1: q is convex there. With y = W u e^(k z),
-    x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is (y - R) m x (2 k y - m (y + x)) + (R - x) k y
-    (k (y + x) - 2 m x) >= 0.
+  * Costs rise with z at every q. j = (R - x) / (y - x) falls, o / (1 + rate v) rises, and (y - x) / (1 + rate v) is no less
+    than with y(e), v(e), and with x(e) where k >= m, else x(e'). So q(z) <= j(e) + h, with h that most of o / (y - x), and
+    q(z) <= (1 - e^-C) / C at e, since C rises:
+    g(z) is no less than g(e) with that in place of q(e), and with the least r of the cell. S falls with z, n l and n (I + l) rise, with I the length of a
+    segment. Both are convex in I, so per hour of work they are largest at the shortest or the longest segment.
+  * q(z) <= p(z), which is this j(e) + h, or the chord of j, plus h, where k >= m, j(e) + h < 1, and v is above 0 at both ends
+    or at neither: j is convex there. With y ~ e^(k z), x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is
+    (y - R) m x (2 k y - m (y + x)) + (R - x) k y (k (y + x) - 2 m x) >= 0, and with w in place of k where v > 0.
   * If a >= s throughout, E[g] >= (1 - E p) E a + (E p) E s - cov(p, a - s). The covariance is at most a quarter of the
     product of both ranges (Gruess 1935). E e^(k (z - e)) >= 1 + k m1 + k^2 m2 / 2 + k^3 m3 / 6 with the moments of z - e.
   * a - s has a single extremum, a maximum where k >= m, so it is at least the lesser of its ends. Where k < m, a may be
@@ -42,7 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf, segment_losses
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
 from gpuplan.planner.strategies.standby.standby_switching import FURTHEST, Estimate, largest_in_time, mean_beyond
 
 Floats = NDArray[np.float64]
@@ -85,6 +96,10 @@ _BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 1e-3
 #: The share saved on spot comes out lower by up to this, where calls within a long block are spread evenly over it.
 _SHARE_WITHIN = 0.02
 _BISECTIONS = 40
+#: A wait that is as good as none, in hours.
+_AT_ONCE = 1e-9
+#: exp() beyond this is a run that never ends.
+_NEVER = 700.0
 #: Up to so many numbers, bisection one by one is faster.
 _FEW = 6
 
@@ -115,14 +130,19 @@ class _Tried(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Parts of the cost of the work at deviations [..., z]: a = `standby_usd` + `call_usd`, s = `spot_usd`, and q.
+    """Parts of the cost of the work at deviations [..., z]: a = `standby_usd` + `call_usd`, s = `spot_usd`.
 
-    `call_usd` is no less than 0 and part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
+    Of q, `room` is R - x, `longer` y - x, `cut_off` o, `slower` 1 + rate v, and `on_spot` the other most of q. `call_usd` is no less than 0 and
+    part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
     """
 
     spot_usd: Floats
     standby_usd: Floats
-    share: Floats
+    room: Floats
+    longer: Floats
+    cut_off: Floats
+    slower: Floats
+    on_spot: Floats
     call_usd: Floats
     always_usd: Floats
     certain: Flags
@@ -130,8 +150,16 @@ class _Work(NamedTuple):
     def usd(self, least_share: Floats | float) -> Floats:
         """g at these deviations, with r: [..., z]."""
         saved = self.standby_usd + self.call_usd * ~self.certain - self.spot_usd
-        share = np.where(saved > 0, self.share, least_share)
+        most_share = np.minimum(_part(self.room + self.cut_off, self.longer), self.on_spot)
+        share = np.where(saved > 0, most_share, least_share)
         return np.asarray(self.standby_usd + self.call_usd + self.always_usd - share * saved)
+
+
+def _part(hours: Floats, longer: Floats) -> Floats:
+    """`hours` / `longer`, at least 0; 1 at most and where that is not positive: then all the work may be done on spot."""
+    slower = longer > 0
+    part = np.minimum(np.maximum(hours / np.where(slower, longer, 1.0), 0.0), 1.0)
+    return np.where(slower, part, 1.0)
 
 
 def least(pairs: Pairs, terms: StandbyTerms, cells: Cells) -> Floats:
@@ -186,13 +214,18 @@ def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats, least_sh
         & np.where(spreads_more, saved_after >= 0, at.standby_usd >= at.spot_usd)
         & (weights >= cells.probability)
     )
-    fall = np.where(spreads_more & (at.share < 1.0), at.share - after.share, 0.0)
-    share = at.share - fall * (cells.moments[0] / np.diff(cells.edges))
+    share = _part(at.room, at.longer)
+    least_longer = np.where(spreads_more, at.longer, at.longer + after.room - at.room)
+    cut_off = after.cut_off * (at.slower / after.slower)
+    most_share = np.minimum(share + _part(cut_off, least_longer), at.on_spot)
+    convex = spreads_more & (most_share < at.on_spot) & ((at.slower > 1.0) == (after.slower > 1.0))
+    fall = np.where(convex, share - _part(after.room, after.longer), 0.0)
+    share = most_share - fall * (cells.moments[0] / np.diff(cells.edges))
     most_saved = after.standby_usd + call - at.spot_usd
     covariance = fall * (most_saved - np.minimum(saved, saved_after)) / 4
     base = at.call_usd + at.always_usd
     rising = base + standby - share * (standby + call - spot) - covariance
-    left = base + at.standby_usd - np.where(saved > 0, at.share, least_share) * saved
+    left = base + at.standby_usd - np.where(saved > 0, most_share, least_share) * saved
     return np.asarray(np.where(cheaper, np.maximum(rising, left), left))
 
 
@@ -252,16 +285,23 @@ def _hours(pairs: Pairs, z: Floats) -> tuple[Floats, Floats]:
     )
 
 
+def _waits(pairs: Pairs, z: Floats) -> Floats:
+    """Mean hours of a wait at deviations [..., z]."""
+    apart = pairs.wall_log_sigma - pairs.log_sigma
+    return waits_at(pairs.rate[..., None], pairs.wait_hours[..., None], apart[..., None], z)
+
+
 def _tried(pairs: Pairs, terms: StandbyTerms, z: Floats, segments: tuple[Floats, ...]) -> _Tried:
     """The hours of runs at deviations [..., z] in segments between these, the longest last."""
     hours, left = _hours(pairs, z)
     write, lost, wall, slack = pairs.checkpoint_hours[..., None], np.zeros(()), np.zeros(()), np.zeros(())
+    rate, wait = pairs.rate[..., None], _waits(pairs, z)
     for segment in segments:
-        losses = segment_losses(
-            segment + write, pairs.rate[..., None], terms.restart_hours, pairs.wait_hours[..., None]
-        )
-        begun = segment + write + losses.mean_hours
-        lost, wall = np.maximum(lost, losses.mean_hours / segment), np.maximum(wall, begun / segment)
+        losses = segment_losses(segment + write, rate, terms.restart_hours, np.zeros_like(rate))
+        # Each paid hour brings `rate` waits.
+        lost_hours = losses.mean_hours + rate * wait * losses.paid_hours
+        begun = segment + write + lost_hours
+        lost, wall = np.maximum(lost, lost_hours / segment), np.maximum(wall, begun / segment)
         slack = (terms.deadline_hours - pairs.setup_hours - pairs.changeover_hours)[..., None] - begun - left
     return _Tried(slack=slack, wall=hours * wall, lost=hours * lost, left=left)
 
@@ -269,30 +309,43 @@ def _tried(pairs: Pairs, terms: StandbyTerms, z: Floats, segments: tuple[Floats,
 def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Work:
     """The parts of the cost of the work at deviations [..., z], in segments of these hours."""
     # [..., z] throughout.
-    rate, wait = pairs.rate[..., None], pairs.wait_hours[..., None]
-    write, changeover = pairs.checkpoint_hours[..., None], pairs.changeover_hours[..., None]
+    rate, write, changeover = (
+        values[..., None] for values in (pairs.rate, pairs.checkpoint_hours, pairs.changeover_hours)
+    )
     room = terms.deadline_hours - pairs.setup_hours[..., None]
     hours, left = _hours(pairs, z)
-    losses = segment_losses(segment + write, rate, terms.restart_hours, wait)
-    paid, wall = losses.paid_hours / segment, (segment + write + losses.mean_hours) / segment
-    cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
-    # Where spot is no slower than the standby, all the work may be done on spot; the divisor is then arbitrary.
-    longer = wall * hours - left
-    slower = longer > 0
-    share = np.minimum(np.maximum((room + cut_off - left) / np.where(slower, longer, 1.0), 0.0), 1.0)
-    share[~slower] = 1.0
+    wait = _waits(pairs, z)
+    slower = 1.0 + rate * wait
+    quicker, spare = np.minimum(hours, left), room - changeover - terms.restart_hours
+    losses = segment_losses(segment + write, rate, terms.restart_hours, np.zeros_like(rate))
+    paid = hours * (losses.paid_hours / segment)
+    pause_hours = losses.paid_pause_hours + wait * np.exp(np.minimum(rate * terms.restart_hours, _NEVER))
     usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
     called = call_usd(pairs)[..., None] - losses.paid_pause_hours * usd
     return _Work(
-        spot_usd=hours * (paid * usd),
+        spot_usd=paid * usd,
         standby_usd=left * standby_usd,
-        share=share,
+        room=room - left,
+        longer=paid * slower - left,
+        cut_off=np.maximum(pause_hours - changeover, 0.0),
+        slower=slower,
+        on_spot=_on_spot(rate * hours, wait, spare - quicker, spare - (hours + quicker) / 2),
         call_usd=np.maximum(called, 0.0),
         always_usd=np.minimum(called, 0.0),
         # Where even a run without a loss is too slow, every run calls the standby.
         certain=room - changeover < hours + write,
     )
+
+
+def _on_spot(failures: Floats, wait: Floats, first: Floats, second: Floats) -> Floats:
+    """The most of q at so many failures, if waits beyond `first` hours call in the first half, beyond `second` in the other."""
+    wait, left, share = np.maximum(wait, _AT_ONCE), np.ones(()), np.zeros(())
+    for longest in (first, second):
+        calls = np.maximum(failures / 2 * np.exp(-np.maximum(longest, 0.0) / wait), 1e-9)
+        called = -np.expm1(-calls)
+        left, share = left * (1.0 - called), share + left / 2 * called / calls
+    return np.asarray(share)
 
 
 def _best_interval(rate: Floats, write: Floats) -> Floats:

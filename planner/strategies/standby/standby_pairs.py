@@ -213,8 +213,8 @@ class Offers:
         return {
             "setup_hours": run.setup_hours[k],
             "work_hours": run.work_hours[k],
-            # Waits differ between zones as the estimate errs. Counted as paid here, which may be far off either way.
-            "log_sigma": np.hypot(run.log_sigma[k], wait_log_spread(run.cluster_rate[k], run.wait_hours[k])),
+            "log_sigma": run.log_sigma[k],
+            "wall_log_sigma": np.hypot(run.log_sigma[k], wait_log_spread(run.cluster_rate[k], run.wait_hours[k])),
             "rate": run.cluster_rate[k],
             "wait_hours": run.wait_hours[k],
             "checkpoint_hours": run.checkpoint_hours[k],

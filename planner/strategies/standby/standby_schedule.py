@@ -191,7 +191,7 @@ def _notes(standby_plan: StandbyPlan) -> tuple[str, ...]:
     ]
     if wait_log_spread(given.cluster_rate[k], given.wait_hours[k]) > given.log_sigma[k]:
         notes.append(
-            "waits for preempted machines differ between zones by more than the estimate may err; their spread counts as paid "
-            "hours, so the cost may be off by a tenth and more, either way"
+            "waits for preempted machines differ between zones by more than the estimate may err; they are not paid, and a run "
+            "that waits long is taken to be one whose work takes long, too"
         )
     return tuple(notes)

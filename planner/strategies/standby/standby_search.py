@@ -45,6 +45,7 @@ _ALIKE = (
     "setup_hours",
     "work_hours",
     "log_sigma",
+    "wall_log_sigma",
     "rate",
     "wait_hours",
     "checkpoint_hours",

@@ -10,7 +10,8 @@ segment is attempted only while it may end or fail and the standby can still mee
 So segment i is passed where losses L_i <= S_i, with the slack S_i = D - set-up - I - c - U + (i - 1)(U / n - I).
 Otherwise the standby is called, at that moment, and ends by D in any case. The estimate's error is one lognormal
 factor f = e^(sigma z) for both machines (each with its own sigma, the same z). It shows in the first interval, so the
-latest moment adapts to it: the run meets the deadline where set-up + I + c + f U <= D, which gives P(in time) in closed
+latest moment adapts to it. Waits for preempted machines differ between zones and spread with the same z (`waits_at`); they
+are not paid. The run meets the deadline where set-up + I + c + f U <= D, which gives P(in time) in closed
 form. A pair is feasible where that probability reaches the requested confidence.
 
 With a_i = P(passed segment i), a stopping rule that depends only on the past ends the attempts, so by Wald's identity
@@ -155,8 +156,13 @@ def _priced(pairs: Pairs, terms: StandbyTerms, nodes: Floats, weights: Floats, w
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
     switch = 1.0 - whole
-    failed = failed_by_moments(runs, switch) if switch.any() else switch
-    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed)
+    wall, failed = passed * (runs.length + runs.losses.mean_hours), switch
+    if switch.any():
+        failed = failed_by_moments(runs, switch)
+        # No run is on the clock for longer, but moments may be off by more where pauses take many times the slack.
+        latest = terms.deadline_hours - pairs.setup_hours[:, None, None]
+        wall = np.clip(wall - failed * runs.losses.pause_hours, 0.0, np.maximum(latest, 0.0))
+    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed, wall=wall)
     return Priced(interval_hours=tried, in_time=estimate.in_time, legs=legs)
 
 
@@ -230,19 +236,19 @@ def legs_of(
     passed: Floats,
     whole: Floats,
     failed: Floats,
+    wall: Floats,
 ) -> Legs:
     """The legs of runs: arrays that broadcast to [pairs, tried, z], the legs to [pairs, tried].
 
     `passed` is the mean number of segments passed, `whole` the probability of passing all, `failed` that of a call on a
-    failure.
+    failure, `wall` the mean hours on the clock on spot after set-up.
     """
     losses, weights, late = runs.losses, estimate.weights, 1.0 - estimate.in_time
-    paid, wall = passed * losses.paid_hours, passed * (runs.length + losses.mean_hours)
+    paid = passed * losses.paid_hours
     probability, standby_hours, first = late, np.zeros_like(late), np.zeros_like(late)
     switch = 1.0 - whole
     if switch.any():
         paid = np.maximum(paid - failed * losses.paid_pause_hours, 0.0)
-        wall = np.maximum(wall - failed * losses.pause_hours, 0.0)
         left = (1.0 - passed / runs.count) * runs.standby_hours
         probability = np.clip(np.vecdot(switch, weights) + late, 0.0, 1.0)
         standby_hours = np.vecdot(left, weights)
@@ -250,6 +256,7 @@ def legs_of(
         sigma = pairs.standby_log_sigma[:, None]
         tail = pairs.standby_work_hours[:, None] * mean_beyond(estimate.largest, sigma)
         first, standby_hours = runs.length[..., -1] * late, standby_hours + tail
+    wall = np.maximum(wall, paid)
     setup_hours = pairs.setup_hours[:, None]
     spot_hours = setup_hours + np.vecdot(paid, weights) + first
     wall_hours = setup_hours + np.vecdot(wall, weights) + first

@@ -21,6 +21,7 @@ def a_pair(
     *,
     work: float = 40.0,
     sigma: float = 0.0,
+    zones: float = 0.0,
     rate: float = 0.3,
     wait: float = 0.0,
     write: float = 0.03,
@@ -36,6 +37,7 @@ def a_pair(
         setup_hours=setup * one,
         work_hours=work * one,
         log_sigma=sigma * one,
+        wall_log_sigma=math.hypot(sigma, zones) * one,
         rate=rate * one,
         wait_hours=wait * one,
         checkpoint_hours=write * one,
@@ -59,7 +61,7 @@ def a_pair(
 def some_offers(seed: int, spots: int, standbys: int, wait: float = 0.0) -> Offered:
     """Spots and standbys at random, some of which may not be paired."""
     rng = np.random.default_rng(seed)
-    sigma = 0.15 * (seed % 3 > 0)
+    sigma, zones = 0.15 * (seed % 3 > 0), 0.5 * (wait > 0)
 
     def drawn(low: float, high: float, count: int) -> NDArray[np.float64]:
         return rng.uniform(low, high, count)
@@ -69,6 +71,7 @@ def some_offers(seed: int, spots: int, standbys: int, wait: float = 0.0) -> Offe
             setup_hours=np.linspace(0.15, 0.35, spots),
             work_hours=drawn(5, 80, spots),
             log_sigma=np.full(spots, sigma),
+            wall_log_sigma=np.full(spots, math.hypot(sigma, zones)),
             rate=drawn(0.01, 1, spots),
             wait_hours=wait * np.linspace(0.5, 1.5, spots),
             checkpoint_hours=drawn(0.002, 0.1, spots),
@@ -117,8 +120,10 @@ def simulate(pair: Pairs, terms: StandbyTerms, interval: float, runs: int, seed:
 
 def _one(pair: Pairs, terms: StandbyTerms, interval: float, draw: random.Random) -> tuple[float, ...]:
     rate, write, changeover = (float(figure[0]) for figure in (pair.rate, pair.checkpoint_hours, pair.changeover_hours))
-    mean_wait, z = float(pair.wait_hours[0]), draw.gauss(0, 1)
-    factor = math.exp(float(pair.log_sigma[0]) * z)
+    sigma, z = float(pair.log_sigma[0]), draw.gauss(0, 1)
+    factor = math.exp(sigma * z)
+    slower = math.exp((float(pair.wall_log_sigma[0]) - sigma) * z)
+    mean_wait = max((1.0 + rate * float(pair.wait_hours[0])) * slower - 1.0, 0.0) / rate
     work = float(pair.work_hours[0]) * factor
     standby = float(pair.standby_work_hours[0]) * math.exp(float(pair.standby_log_sigma[0]) * z)
     segments = max(1, math.ceil(work / interval - 1e-9))
@@ -159,6 +164,7 @@ def node_counts_of_one_machine(spots: range, standbys: range) -> Offered:
             setup_hours=0.25 * alike,
             work_hours=8.5 / spot,
             log_sigma=0.05 * alike,
+            wall_log_sigma=0.05 * alike,
             rate=0.11 * spot,
             wait_hours=0 * alike,
             checkpoint_hours=0.235 / spot,

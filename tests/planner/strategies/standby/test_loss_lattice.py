@@ -26,7 +26,7 @@ CASES = {
 def transform(case: str) -> tuple[Floats, NDArray[np.complex128]]:
     """The masses of what a segment loses, and their transform."""
     length, rate, wait, width = CASES[case]
-    transforms = segment_transform(np.array([length]), Hazard(rate, 0.25, wait), np.array([width]))
+    transforms = segment_transform(np.array([length]), np.array([wait]), Hazard(rate, 0.25), np.array([width]))
     return masses(transforms[0] * SUMMED), transforms
 
 
@@ -54,7 +54,7 @@ def test_chances_of_sums_are_those_of_masses_added_up_one_by_one(case: str) -> N
 
 
 def test_losses_far_beyond_the_lattice_do_not_come_back_as_small_ones() -> None:
-    one = segment_transform(np.array([2.0]), Hazard(3.0, 0.25, 5.0), np.array([0.01]))
+    one = segment_transform(np.array([2.0]), np.array([5.0]), Hazard(3.0, 0.25), np.array([0.01]))
     power = (one**40 * SUMMED).repeat(2, axis=0)
     assert chances_within(power, np.array([0, POINTS - 1])) == pytest.approx([0.0, 0.0], abs=1e-9)
 
@@ -82,7 +82,7 @@ def test_runs_fare_as_they_do_when_followed_segment_by_segment(case: str) -> Non
     runs, hazard = segments(pair, asked, interval), Hazard.of(pair, asked)
     schedule = segment_outcomes_of(runs, hazard)
     lattice, count = float(schedule.lattice[0]), int(runs.count[0])
-    segment = segment_transform(runs.length, hazard, schedule.lattice)
+    segment = segment_transform(runs.length, runs.wait_hours, hazard, schedule.lattice)
     mass = masses(segment[0] * SUMMED)
     at, alive, passed, failed = np.arange(POINTS) * lattice, np.eye(1, POINTS)[0], 0.0, 0.0
     for done in range(count):
@@ -99,9 +99,9 @@ def test_runs_fare_as_they_do_when_followed_segment_by_segment(case: str) -> Non
 def test_runs_whose_slack_stays_are_told_alike_by_sums_and_by_following_them() -> None:
     runs = segments(a_pair(work=6, standby_work=6, rate=0.6, write=0.0, wait=0.5), terms(deadline=9), 0.25)
     assert runs.growth[0] == 0
-    schedule = segment_outcomes_of(runs, Hazard(0.6, 0.25, 0.5))
+    schedule = segment_outcomes_of(runs, Hazard(0.6, 0.25))
     ends = np.concatenate((np.zeros((1, 1)), schedule.ends), axis=1)
-    segment = segment_transform(runs.length, Hazard(0.6, 0.25, 0.5), schedule.lattice)
+    segment = segment_transform(runs.length, runs.wait_hours, Hazard(0.6, 0.25), schedule.lattice)
     on_spot, losses = followed(runs, np.arange(ends[0, -1] + 1)[None], segment, schedule.lattice)
     assert 0.1 < schedule.whole[0] < 0.9
     assert on_spot[0, ends[0].astype(np.int64)] == pytest.approx(

@@ -15,7 +15,7 @@ def segments(pairs: Pairs, asked: StandbyTerms) -> Segments:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("deadline", [60.0, 300.0, 5000.0])
+@pytest.mark.parametrize("deadline", [60.0, 300.0, 50000.0])
 def test_runs_whose_losses_surely_fit_pass_as_many_segments_as_the_sum_over_them_says(
     seed: int, deadline: float
 ) -> None:
@@ -26,7 +26,7 @@ def test_runs_whose_losses_surely_fit_pass_as_many_segments_as_the_sum_over_them
     summed, chance = _passed(runs)
     assert passed == pytest.approx(summed, rel=1e-12, abs=1e-12)
     assert whole == pytest.approx(chance, abs=1e-12)
-    if deadline == 5000.0:
+    if deadline == 50000.0:
         assert (passed == runs.count).all()
 
 

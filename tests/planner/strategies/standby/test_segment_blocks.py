@@ -80,6 +80,7 @@ def blocks(pair: Pairs, asked: StandbyTerms) -> tuple[np.ndarray[tuple[int, ...]
         count=runs.count[0, 0],
         length=runs.length[0, 0],
         losses=runs.losses.at((0, 0)),
+        wait_hours=runs.wait_hours[0, 0],
         standby_hours=runs.standby_hours[0, 0],
         slack=runs.slack[0, 0],
         growth=runs.growth[0, 0],

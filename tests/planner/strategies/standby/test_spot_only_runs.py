@@ -14,6 +14,7 @@ FAR = {
     "many preemptions": (a_pair(rate=2.0, write=0.01), terms(deadline=600)),
     "waits": (a_pair(wait=3.0), terms(deadline=900)),
     "an estimate that may be wrong": (a_pair(sigma=0.3, wait=1.0), terms(deadline=1500)),
+    "waits that differ between zones": (a_pair(sigma=0.1, zones=0.4, rate=0.1, wait=0.3), terms(deadline=5000)),
     "a single segment": (a_pair(work=0.4, standby_work=0.2, rate=0.01, write=0.1), terms(deadline=50)),
 }
 

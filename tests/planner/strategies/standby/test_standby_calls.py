@@ -87,6 +87,7 @@ def by_rule(pair: Pairs, asked: StandbyTerms) -> tuple[Pair, Rule]:
         standby_usd_per_hour=of("standby_usd_per_hour"),
         standby_fixed_usd=of("standby_fixed_usd"),
         changeover_hours=of("changeover_hours"),
+        zone_log_sigma=math.sqrt(of("wall_log_sigma") ** 2 - of("log_sigma") ** 2),
     )
     return alone, Rule(asked.deadline_hours, of("setup_hours"), asked.restart_hours, of("wait_hours"))
 
@@ -104,7 +105,30 @@ SPREAD = {
         a_pair(work=30, sigma=0.2, rate=0.2, wait=1.7, write=0.002, standby_work=60),
         terms(deadline=70, confidence=0.7),
     ),
+    "waits that differ between zones": (a_pair(sigma=0.2, zones=0.8, rate=0.1, wait=1.0), terms(deadline=65)),
 }
+#: Waits of most different means, after few and many preemptions.
+ZONES = {
+    "rarely preempted": (a_pair(work=5, sigma=0.2, zones=1.6, rate=0.12, wait=2.0, standby_work=5), terms(deadline=12)),
+    "often preempted": (a_pair(sigma=0.3, zones=1.2, rate=0.5, wait=0.5, standby_work=20), terms(deadline=80)),
+    "a standby slower than spot": (
+        a_pair(work=30, sigma=0.2, zones=2.0, rate=0.1, wait=4.0, standby_work=50),
+        terms(deadline=75, confidence=0.7),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ZONES)
+def test_waits_that_differ_between_zones_take_time_but_are_not_paid(case: str) -> None:
+    pair, asked = ZONES[case]
+    run = PricedRun.of(pair, asked, float(outcomes(pair, asked).interval_hours[0]))
+    stated, replay = run.outcome(), replayed(*by_rule(pair, asked), run.interval_hours, batches=8)
+    rescued = np.where(replay.called, pair.changeover_hours[0] + replay.standby, 0.0)
+    usd = pair.usd_per_hour[0] * replay.paid + pair.standby_usd_per_hour[0] * rescued
+    assert stated.usd == pytest.approx(float(usd.mean()), rel=0.01)
+    assert stated.hours == pytest.approx(float(replay.end.mean()), rel=0.015)
+    assert stated.spot_wall_hours == pytest.approx(float(replay.on_clock.mean()), rel=0.015)
+    assert stated.switch_probability == pytest.approx(float(replay.called.mean()), abs=0.02)
 
 
 @pytest.mark.parametrize("case", SPREAD)

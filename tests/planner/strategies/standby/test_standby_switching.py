@@ -206,7 +206,11 @@ def test_the_bound_holds_where_estimates_are_wide_and_preemptions_few(sigma: flo
     """A bound with kinks in the estimate's error, which few points of it do not see."""
     offered = some_offers(0, 6, 6)
     spots = replace(
-        offered.spots, work_hours=np.linspace(60, 160, 6), log_sigma=np.full(6, sigma), rate=np.full(6, 0.003)
+        offered.spots,
+        work_hours=np.linspace(60, 160, 6),
+        log_sigma=np.full(6, sigma),
+        wall_log_sigma=np.full(6, sigma),
+        rate=np.full(6, 0.003),
     )
     standbys = replace(offered.standbys, work_hours=np.linspace(40, 120, 6), log_sigma=np.full(6, sigma))
     offered = replace(offered, spots=spots, standbys=standbys)

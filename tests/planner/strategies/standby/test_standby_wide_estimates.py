@@ -18,6 +18,10 @@ CASES = {
         a_pair(work=60, standby_work=60, sigma=0.4, rate=0.2, write=0.05),
         terms(deadline=118),
     ),
+    "waits that differ between zones": (
+        a_pair(work=40, standby_work=36, sigma=0.2, zones=1.0, rate=0.1, wait=1.0),
+        terms(deadline=75),
+    ),
     "in time four times of five": (
         a_pair(work=60, standby_work=50, sigma=0.4, rate=0.2),
         terms(deadline=72, confidence=0.8),
