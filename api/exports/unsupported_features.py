@@ -20,10 +20,10 @@ def refuse(phase: Phase, reason: str) -> UnusableInput:
     return UnusableInput.at("phase", message=f"phase {phase.number} cannot be exported: {reason}")
 
 
-def need_cloud(phase: Phase, tool: str, *providers: str, instead: str = "kubernetes or slurm") -> None:
+def need_cloud(phase: Phase, tool: str, *providers: str) -> None:
     """Refuse phases of other providers than the tool drives."""
     if phase.provider == "local" and "local" not in providers:
-        raise refuse(phase, f"it runs on owned machines, which {tool} does not start; export it to {instead}")
+        raise refuse(phase, f"it runs on owned machines, which {tool} does not start; export it to kubernetes or slurm")
     if phase.provider not in providers:
         accepted = ", ".join(CLOUDS.get(provider, "own machines") for provider in providers)
         by_hand = "" if phase.provider in {"aws", "gcp", "azure"} else "; export it to docker"

@@ -114,11 +114,11 @@ def _with(level: Any, keys: list[str], value: Any) -> Any:
     return inner | {keys[0]: _with(inner.get(keys[0]), keys[1:], value)}
 
 
-def decoded(content: bytes, name: str, *, most: int = MOST_BYTES) -> str:
+def decoded(content: bytes, name: str) -> str:
     """The text of a file. Raises `UnusableInput` if it is too large, empty or binary."""
-    if len(content) > most:
+    if len(content) > MOST_BYTES:
         raise _refused(
-            name, f"larger than {most // 1024 // 1024} MiB, and no such file is; name the configuration itself"
+            name, f"larger than {MOST_BYTES // 1024 // 1024} MiB, and no such file is; name the configuration itself"
         )
     try:
         text = content.decode("utf-8-sig")

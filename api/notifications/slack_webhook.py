@@ -21,13 +21,13 @@ def slack_message(payload: JsonObject) -> JsonObject:
 _SMALL_PRINT = (("job", "job"), ("plan", "plan_id"), ("snapshot", "snapshot_id"))
 
 
-def escaped(text: str, *, longest: int = LONGEST_TEXT - 100) -> str:
-    """The text as Slack shows it literally, cut to `longest` characters without splitting an escape."""
+def escaped(text: str) -> str:
+    """The text as Slack shows it literally, cut below its limit without splitting an escape."""
     pieces: list[str] = []
     length = 0
     for char in text:
         shown = _ESCAPES.get(char, char)
-        if length + len(shown) > longest - 1:
+        if length + len(shown) > LONGEST_TEXT - 101:
             return "".join(pieces) + "…"
         pieces.append(shown)
         length += len(shown)

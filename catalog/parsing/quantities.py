@@ -62,13 +62,17 @@ _DURATIONS = "write hours as a number (168) or a duration such as 36h, 7d, 90min
 _COUNTS = "write a number such as 300e9, or 300B, 4M, 2T"
 
 
-def shown(value: object, *, longest: int = 60) -> str:
+#: The most characters of a quoted text.
+_LONGEST_SHOWN = 60
+
+
+def shown(value: object) -> str:
     """The user's text, quoted and cut to one short line."""
     try:
         text = repr(value)
     except ValueError:  # Python refuses to print integers of more than 4300 digits
         text = "a very long number"
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def hours(value: object, *, zero: bool = False) -> float:

@@ -46,15 +46,6 @@ _FRESH = PriceDrift(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedPrice:
-    """USD per node-hour: the expected price, and the band that holds 80 % of prices."""
-
-    expected: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DriftColumns:
     """The constants of `PriceDrift` as arrays; nan where there is no return."""
@@ -72,26 +63,6 @@ class DriftColumns:
     def take(self, which: NDArray[np.int64]) -> "DriftColumns":
         """The rows at these indices."""
         return DriftColumns(**{name: getattr(self, name)[which] for name in DriftColumns.__slots__})
-
-
-def expected_price(
-    observed_usd: float,
-    on_demand_usd: float | None,
-    age_days: float,
-    provider: str,
-    family: str,
-    *,
-    interruptible: bool = True,
-) -> ExpectedPrice:
-    """The expected price of one machine and its 80 % band, in USD per node-hour.
-
-    `family` is an instance type or the beginning of its name. `on_demand_usd` is None if the machine has no on-demand
-    price; then the price has no share of it and no cap. An age below 0 counts as 0.
-    """
-    row = drift_columns((drift_row(provider, family, interruptible=interruptible),))
-    demand = np.array([np.nan if on_demand_usd is None else on_demand_usd])
-    expected, low, high = expected_prices(np.array([observed_usd]), demand, np.array([float(age_days)]), row)
-    return ExpectedPrice(expected=float(expected[0]), low=float(low[0]), high=float(high[0]))
 
 
 def expected_prices(

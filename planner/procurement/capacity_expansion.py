@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 #: Two plans are equal if their costs over the whole horizon differ by less than this, in USD.
 RELATIVE_GAP = 1e-7
+#: Seconds that all solutions of one question may take together.
+TIME_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,12 +80,10 @@ def expand(
     given: Expansion,
     *,
     reduce: bool = True,
-    gap: float = RELATIVE_GAP,
     likely: NDArray[np.bool_] | None = None,
     most_shares: int | None = None,
-    time_limit_s: float = 60.0,
 ) -> Expanded | None:
-    """The cheapest units of every source, proven to within `gap` or as far as the time limit allows.
+    """The cheapest units of every source, proven to within `RELATIVE_GAP` or as far as the time limit allows.
 
     A proof that needs more than `most_shares` shares of runs is not attempted. The answer is then the best one over the
     sources that come closest to breaking even, and the linear relaxation proves its gap.
@@ -98,14 +98,14 @@ def expand(
     usable = (useful(given) if reduce else given.most_units > 0) | forced
     if not worth(given, usable).any() and not forced.any():
         return _nothing(given, constant) if not (must & (given.runs_per_hour > 0).any(axis=0)).any() else None
-    relaxed = _priced(given, usable, likely, time_limit_s) if reduce else None
+    relaxed = _priced(given, usable, likely) if reduce else None
     if relaxed is None:
-        return _solved(given, usable, constant, gap, time_limit_s)
+        return _solved(given, usable, constant, TIME_LIMIT_S)
     for source, variable in relaxed.built.x.items():
         variable.cat = "Integer" if given.whole[source] else "Continuous"
-    solution = _answer(given, relaxed.built, constant, gap, _left(time_limit_s, began))
+    solution = _answer(given, relaxed.built, constant, _left(began))
     if solution is None:
-        return _solved(given, usable, constant, gap, _left(time_limit_s, began))
+        return _solved(given, usable, constant, _left(began))
     # An answer with one unit of a source costs at least the bound plus its reduced cost. If that exceeds the cost of an
     # answer that is already known, no cheaper answer uses the source.
     room = solution.objective_usd - constant - relaxed.bound_usd
@@ -115,7 +115,7 @@ def expand(
     if not (perhaps & ~relaxed.active).any():
         return replace(solution, missing_usd=missing)
     if most_shares is None or _shares(given, dominated_offers_recheck) <= most_shares:
-        proven = _solved(given, dominated_offers_recheck, constant, gap, _left(time_limit_s, began))
+        proven = _solved(given, dominated_offers_recheck, constant, _left(began))
         return None if proven is None else replace(proven, missing_usd=missing)
     bound = min(solution.objective_usd, relaxed.bound_usd + constant)
     apart = (solution.objective_usd - bound) / max(abs(solution.objective_usd), 1e-9)
@@ -128,8 +128,8 @@ def _shares(given: Expansion, usable: NDArray[np.bool_]) -> int:
     return round(float((per_job * (given.runs_per_hour > 0)).sum()))
 
 
-def _left(time_limit_s: float, began: float) -> float:
-    return max(1.0, time_limit_s - (time.monotonic() - began))
+def _left(began: float) -> float:
+    return max(1.0, TIME_LIMIT_S - (time.monotonic() - began))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -155,9 +155,7 @@ _MOST_ROUNDS = 60
 _FEWEST = 4
 
 
-def _priced(
-    given: Expansion, usable: NDArray[np.bool_], likely: NDArray[np.bool_] | None, time_limit_s: float
-) -> _Relaxed | None:
+def _priced(given: Expansion, usable: NDArray[np.bool_], likely: NDArray[np.bool_] | None) -> _Relaxed | None:
     """Column generation: the relaxation with a few sources gives prices by block and job; at these, arrays show which
     other sources would break even. None if the few sources cannot serve the jobs that cannot be rented.
 
@@ -173,7 +171,7 @@ def _priced(
         built = formulate(given, active)
         for variable in built.x.values():
             variable.cat = "Continuous"
-        stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, timeLimit=time_limit_s))
+        stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, timeLimit=TIME_LIMIT_S))
         if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
             return None
         reduced = _reduced(given, *_prices(given, built))
@@ -234,16 +232,14 @@ def _reduced(given: Expansion, price: Floats, limits: Floats) -> Floats:
     return missing
 
 
-def _solved(
-    given: Expansion, usable: NDArray[np.bool_], constant: float, gap: float, time_limit_s: float
-) -> Expanded | None:
+def _solved(given: Expansion, usable: NDArray[np.bool_], constant: float, time_limit_s: float) -> Expanded | None:
     """The model with the sources `kept`."""
-    return _answer(given, formulate(given, usable), constant, gap, time_limit_s)
+    return _answer(given, formulate(given, usable), constant, time_limit_s)
 
 
-def _answer(given: Expansion, built: Built, constant: float, gap: float, time_limit_s: float) -> Expanded | None:
+def _answer(given: Expansion, built: Built, constant: float, time_limit_s: float) -> Expanded | None:
     """The solver's answer; None if jobs that cannot be rented do not fit."""
-    stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=gap, timeLimit=time_limit_s))
+    stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=RELATIVE_GAP, timeLimit=time_limit_s))
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if not stats.has_solution or stats.objective is None:

@@ -107,11 +107,11 @@ def upsampling(inputs: int, outputs: int, kernel: int, size: int, *, stride: int
     )
 
 
-def normalised(channels: int, positions: float, *, learned: bool = True) -> Tally:
+def normalised(channels: int, positions: float) -> Tally:
     """Normalisation and activation function; the input is saved, and the output can be recomputed from it."""
     elements = channels * positions
     return Tally(
-        parameters=2.0 * channels if learned else 0.0,
+        parameters=2.0 * channels,
         moved=_NORM_PASSES * elements,
         moved_unfused=_ACTIVATION_PASSES * elements,
         saved=float(elements),

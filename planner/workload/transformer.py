@@ -37,16 +37,11 @@ def transformer_work(
     model: Transformer,
     training: Training,
     *,
-    name: str = "transformer",
-    task: str = "",
-    unit: str = "tokens",
     particulars: Particulars = _PLAIN,
-    assumptions: tuple[str, ...] = (),
 ) -> Work:
-    """Work of one optimizer step and of the whole job.
+    """Work of one optimizer step and of the whole job. Throughput counts input tokens.
 
-    Throughput counts input tokens if `unit` is tokens, and sequences if it is samples; `model.tokens` and
-    `global_batch_tokens` count tokens in both cases. Raises `UnusableInput` at ("workload", field) for contradictory
+    Raises `UnusableInput` at ("workload", field) for contradictory
     dimensions and at ("training", field) for unknown methods, ranks and software.
     """
     one_sample = float(model.sequence_length)
@@ -55,11 +50,11 @@ def transformer_work(
         model.tokens,
         model.global_batch_tokens,
         training,
-        name=name,
-        task=task,
-        unit=unit,
+        name="transformer",
+        task="",
+        unit="tokens",
         particulars=particulars,
-        assumptions=assumptions,
+        assumptions=(),
     )
 
 

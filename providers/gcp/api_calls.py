@@ -51,7 +51,6 @@ def listed[Row](
     rows_of: Callable[[Any], Iterable[Row]],
     *,
     patience: Patience,
-    secrets: tuple[str | None, ...] = (),
 ) -> list[Row]:
     """The result of `rows_of` for every page of a listing; `what` names the call in errors.
 
@@ -69,9 +68,9 @@ def listed[Row](
             except BadRequest as error:
                 if seen and attempt < RESTARTS and "token" in str(error).lower():
                     break
-                raise _failure(what, error, secrets) from error
+                raise _failure(what, error) from error
             except Exception as error:
-                raise _failure(what, error, secrets) from error
+                raise _failure(what, error) from error
             if page is None:
                 return rows
             rows += rows_of(page)
@@ -87,7 +86,7 @@ def single(what: str, ask: Callable[..., Any], request: Any, *, patience: Patien
     try:
         return ask(request, retry=_retry(patience), timeout=patience.attempt_seconds)
     except Exception as error:
-        raise _failure(what, error, ()) from error
+        raise _failure(what, error) from error
 
 
 def _pages(ask: Callable[..., _Pager], request: Any, patience: Patience) -> Iterator[Any]:
@@ -95,7 +94,7 @@ def _pages(ask: Callable[..., _Pager], request: Any, patience: Patience) -> Iter
     yield from ask(request, retry=_retry(patience), timeout=patience.attempt_seconds).pages
 
 
-def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> ProviderFailure:
+def _failure(what: str, error: Exception) -> ProviderFailure:
     """The error for display; the clients raise errors of any type for an answer of another shape."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError, InvalidOperation
@@ -103,7 +102,7 @@ def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> Pr
     from requests.exceptions import RequestException
 
     cause = error.cause if isinstance(error, exceptions.RetryError) else error
-    message = f"{what}: {redacted_text(cause or error, secrets=secrets)}"
+    message = f"{what}: {redacted_text(cause or error)}"
     if isinstance(cause, (exceptions.Unauthorized, exceptions.Forbidden)) or _is_wrong_key(cause):
         return NoAccess(message)
     if isinstance(cause, InvalidOperation):

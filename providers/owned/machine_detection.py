@@ -63,7 +63,7 @@ def machine_names(detected: Detected) -> list[str]:
     return names
 
 
-def inventory_text(detected: Detected, costs: Costs, *, at: datetime | None = None) -> str:
+def inventory_text(detected: Detected, costs: Costs) -> str:
     """The inventory file of this machine as YAML.
 
     Missing facts that only the owner knows are comments to fill in; until then validation rejects the file at exactly those
@@ -71,7 +71,7 @@ def inventory_text(detected: Detected, costs: Costs, *, at: datetime | None = No
     """
     if not detected.known:
         raise UnusableInput.at("local", message="; ".join(group.problem for group in detected.groups))
-    when = (at or datetime.now(UTC)).date().isoformat()
+    when = datetime.now(UTC).date().isoformat()
     lines = [
         f"# The accelerators of {json.dumps(detected.host.name)}, as found on {when}. Point GPUPLAN_INVENTORY at this file.",
         *_given(

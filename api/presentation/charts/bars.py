@@ -29,7 +29,6 @@ class BarRow:
     name: str
     values: tuple[tuple[float, str], ...]
     title: str
-    href: str | None = None
 
 
 def bars(title: str, rows: Sequence[BarRow]) -> Markup:
@@ -52,7 +51,7 @@ def bars(title: str, rows: Sequence[BarRow]) -> Markup:
         for number, row in enumerate(rows):
             top = HEAD + ROW_HEIGHT * number
             text(svg, size.left, top + 14, cut(row.name, letters), kind="strong")
-            group = reachable(svg, row.title, href=row.href)
+            group = reachable(svg, row.title, href=None)
             for place, (value, words) in enumerate(row.values):
                 y = top + 20 + (BAR_HEIGHT + GAP) * place
                 width = max(scale.at(value) - size.left, 1.0)

@@ -29,12 +29,11 @@ FOOT = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A span: start, end, text, link and style (s1 to s6); `faint` marks one that may not happen."""
+    """A span: start, end, text and style (s1 to s6); `faint` marks one that may not happen."""
 
     starts: datetime
     ends: datetime
     title: str
-    href: str | None = None
     style: str = "s1"
     faint: bool = False
 
@@ -119,7 +118,7 @@ def _row(svg: ET.Element, size: Size, scale: Scale, row: Row, at: tuple[float, d
     for span in row.spans:
         left, right = scale.at(_hours(span.starts - first)), scale.at(_hours(span.ends - first))
         kind = f"{span.style} faint" if span.faint else span.style
-        group = reachable(svg, span.title, href=span.href, kind=kind)
+        group = reachable(svg, span.title, href=None, kind=kind)
         given = {"x": f"{left:g}", "y": f"{top + 20:g}", "height": f"{BAR_HEIGHT:g}", "rx": "3"}
         ET.SubElement(group, "rect", {"class": "bar", "width": f"{max(right - left, 2):g}"} | given)
 

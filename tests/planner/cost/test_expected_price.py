@@ -1,17 +1,47 @@
 """The expected price: fresh prices stay, old ones move by documented causes, and none is above on-demand."""
 
 import math
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.planner.cost.expected_price import expected_price
+from gpuplan.planner.cost.expected_price import drift_columns, drift_row, expected_prices
 
 PROVIDERS = st.sampled_from(("aws", "gcp", "azure"))
 FAMILIES = st.sampled_from(("p5.48xlarge", "p4d.24xlarge", "g6.xlarge", "tpu-v6e-1", "a3-highgpu-8g", "Standard_ND96"))
 SHARES = st.floats(0.02, 1.0)
 DAYS = st.integers(0, 1500)
+
+
+class ExpectedPrice(NamedTuple):
+    """USD per node-hour: the expected price, and the band that holds 80 % of prices."""
+
+    expected: float
+    low: float
+    high: float
+
+
+def expected_price(
+    observed_usd: float,
+    on_demand_usd: float | None,
+    age_days: float,
+    provider: str,
+    family: str,
+    *,
+    interruptible: bool = True,
+) -> ExpectedPrice:
+    """The expected price of one machine; `on_demand_usd` is None if it has no on-demand price."""
+    row = drift_columns((drift_row(provider, family, interruptible=interruptible),))
+    demand = np.array([math.nan if on_demand_usd is None else on_demand_usd])
+    return ExpectedPrice(
+        *(
+            float(price[0])
+            for price in expected_prices(np.array([observed_usd]), demand, np.array([float(age_days)]), row)
+        )
+    )
 
 
 @given(provider=PROVIDERS, family=FAMILIES, share=SHARES)
