@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 _NARROW = 2.0
 #: Most terms of the sum that are added one by one.
 _DIRECT = 64
+#: Runs whose terms are worked out at once: few enough for their arrays to stay in the cache.
+_TOGETHER = 256
 #: Standard deviations beyond which the tail of a normal variable is below the precision of a float.
 _CERTAIN = 8.3
 #: Tolerance for rounding errors that put hours above a whole number of steps.
@@ -63,13 +65,17 @@ def _summed(certain: Floats, mean: Floats, sigma: Floats, step: Floats, minimum:
     least, most = certain + median * np.exp(-_CERTAIN * sigma), certain + median * np.exp(_CERTAIN * sigma)
     first = np.maximum(np.ceil(minimum / step - _ROUNDING), np.floor(least / step - _ROUNDING))
     hours, last = first * step, first.copy()
-    for _ in range(_DIRECT):
-        active = np.flatnonzero(last * step < most)
-        if not len(active):
-            break
-        over = (last[active] * step[active] - certain[active]) / median[active]
-        hours[active] += step[active] * _beyond(over, sigma[active])
-        last[active] += 1
+    for begin in range(0, len(hours), _TOGETHER):
+        rows = slice(begin, begin + _TOGETHER)
+        ends = (first[rows, None] + np.arange(_DIRECT)) * step[rows, None]
+        added = ends < most[rows, None]
+        at, _ = np.nonzero(added)
+        over = (ends[added] - certain[rows][at]) / median[rows][at]
+        terms = np.zeros((len(ends), 1 + int(added.sum(axis=1).max(initial=0))))
+        terms[:, 0] = hours[rows]
+        terms[:, 1:][added[:, : terms.shape[1] - 1]] = step[rows][at] * _beyond(over, sigma[rows][at])
+        hours[rows] = np.cumsum(terms, axis=1)[:, -1]
+        last[rows] += added.sum(axis=1)
     left = np.flatnonzero(last * step < most)
     if len(left):
         hours[left] += _tail(last[left] * step[left] - certain[left], median[left], sigma[left], step[left])
