@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 #: Pairs that are checked again together: each may expand to thousands, with as many offers in place of both its columns.
-AGAIN_TOGETHER = 64
+AGAIN_TOGETHER = 256
 #: The most pairs that are checked again: some seconds' work. Most jobs leave a few, some leave thousands.
 MOST_AGAIN = 16_384
 #: Pairs of dominated offers that are bounded at once: some tens of MB.

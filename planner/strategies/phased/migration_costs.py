@@ -6,6 +6,7 @@ as for a run that starts in that region.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,7 @@ class _Rates:
     to: Ints
 
 
+@lru_cache(maxsize=1024)
 def _rates_from(places: tuple[tuple[str, str], ...], origin: int) -> _Rates:
     """The rates from one of these places to each."""
     rates = [egress_tiers(*places[origin], *place) for place in places]
