@@ -29,9 +29,12 @@ class GracefulServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, and store the event loop for the grace period."""
+        """Start as uvicorn does, store the event loop for the grace period, and log the addresses."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets=sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            log.info("listening at http://%s:%d/", f"[{host}]" if listener.family == socket.AF_INET6 else host, port)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal: the first starts the graceful shutdown, the second ends the process."""

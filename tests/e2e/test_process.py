@@ -136,8 +136,9 @@ def service(environment: dict[str, str]) -> Iterator[str]:
             yield url
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert f"listening at {url}/".encode() in output
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
