@@ -102,7 +102,7 @@ def near_its_deadline(seed: int) -> tuple[TrainingJob, Columns, dict[str, Any]]:
     return job, columns, answer_of(job, columns, capacity=live)
 
 
-@pytest.mark.parametrize("seed", [71, 136, 222])
+@pytest.mark.parametrize("seed", [67, 136, 222])
 def test_verification_replays_a_ladder_that_begins_with_other_machines_than_the_cheapest(seed: int) -> None:
     """Where the cheapest machines are unlikely and time is short, others come first; the certificate has both claims."""
     job, columns, answered = near_its_deadline(seed)
