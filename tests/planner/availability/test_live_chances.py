@@ -1,9 +1,10 @@
 """Ladders with the clouds' own answers: against a loop over every offer and order, the law of tightening, and bad answers."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import pytest
@@ -102,24 +103,33 @@ def near_its_deadline(seed: int) -> tuple[TrainingJob, Columns, dict[str, Any]]:
     return job, columns, answer_of(job, columns, capacity=live)
 
 
-@pytest.mark.parametrize("seed", [67, 136, 222])
-def test_verification_replays_a_ladder_that_begins_with_other_machines_than_the_cheapest(seed: int) -> None:
+def begun_with_others() -> Iterator[tuple[TrainingJob, Columns, dict[str, Any]]]:
+    """Cases whose plan begins with other machines than the cheapest."""
+    for seed in range(136, 200):
+        case = near_its_deadline(seed)
+        if case[2]["plan"].get("capacity_ladder", {}).get("cheapest_if_obtained"):
+            yield case
+
+
+def test_verification_replays_a_ladder_that_begins_with_other_machines_than_the_cheapest() -> None:
     """Where the cheapest machines are unlikely and time is short, others come first; the certificate has both claims."""
-    job, columns, answered = near_its_deadline(seed)
-    shown = answered["plan"]
-    ladder, cheapest = shown["capacity_ladder"], shown["capacity_ladder"]["cheapest_if_obtained"]
-    assert float(cheapest["cost_usd"]) < float(shown["cost_usd"]["expected"])
-    assert shown["certificate"]["objective_usd"] == cheapest["cost_usd"]
-    assert shown["certificate"]["ladder"]["objective_usd"] == ladder["expected_cost_usd"]
-    assert names(checked(answered, job, columns)) == set()
-    for path, forged in (
-        (("capacity_ladder", "cheapest_if_obtained", "cost_usd"), shown["cost_usd"]["expected"]),
-        (("capacity_ladder", "cheapest_if_obtained", "chance"), 0.99),
-        (("certificate", "ladder", "bound_usd"), "999999.000000"),
-        (("certificate", "objective_usd"), shown["cost_usd"]["expected"]),
-        (("certificate", "ladder", "objective_usd"), "0.100000"),
-    ):
-        assert ".".join(path) in names(checked(tampered(answered, path, forged), job, columns))
+    cases = list(islice(begun_with_others(), 3))
+    assert len(cases) == 3
+    for job, columns, answered in cases:
+        shown = answered["plan"]
+        ladder, cheapest = shown["capacity_ladder"], shown["capacity_ladder"]["cheapest_if_obtained"]
+        assert float(cheapest["cost_usd"]) < float(shown["cost_usd"]["expected"])
+        assert shown["certificate"]["objective_usd"] == cheapest["cost_usd"]
+        assert shown["certificate"]["ladder"]["objective_usd"] == ladder["expected_cost_usd"]
+        assert names(checked(answered, job, columns)) == set()
+        for path, forged in (
+            (("capacity_ladder", "cheapest_if_obtained", "cost_usd"), shown["cost_usd"]["expected"]),
+            (("capacity_ladder", "cheapest_if_obtained", "chance"), 0.99),
+            (("certificate", "ladder", "bound_usd"), "999999.000000"),
+            (("certificate", "objective_usd"), shown["cost_usd"]["expected"]),
+            (("certificate", "ladder", "objective_usd"), "0.100000"),
+        ):
+            assert ".".join(path) in names(checked(tampered(answered, path, forged), job, columns))
 
 
 def test_a_plan_that_begins_with_the_wrong_choice_is_found() -> None:
