@@ -269,7 +269,7 @@ def test_killed_again_and_again_every_watch_is_told_and_no_receiver_that_knows_i
         nights.watch(name=f"watch {number}")
     nights.prices(at(49.16))
     arguments = [sys.executable, "-c", KILLED, nights.url, str(nights.settings), nights.now.isoformat()]
-    for enough in (1, 3, 5):
+    for enough in (1, 4):
         with subprocess.Popen(arguments) as process:
             while len(nights.inbox.taken) < enough and process.poll() is None:
                 time.sleep(0.001)
@@ -280,7 +280,7 @@ def test_killed_again_and_again_every_watch_is_told_and_no_receiver_that_knows_i
     names = [message["data"]["watch"]["name"] for message in nights.inbox.taken]
     assert set(names) == {f"watch {number}" for number in range(count)}
     assert len(set(nights.inbox.ids)) == count
-    assert len(names) <= count + 3
+    assert len(names) <= count + 2
     assert nights.gpuplan.store.watching.waiting() == ()
 
 
