@@ -48,7 +48,6 @@ def dominated_offers_recheck(
     for some in _offer_groups(count.prod(axis=1)):
         go_on()
         every = _every_way(offer, at[some], count[some])
-        every = every[_weighed(linear_bounds, every, mu) < upper_usd]
         every = distinct(np.sort(every, axis=1), len(table))
         usd = pair_usd(linear_bounds, every[:, 0], every[:, 1]) + brought_apart(dominated, every)
         listed.add(every[usd < upper_usd], usd[usd < upper_usd])
@@ -144,14 +143,6 @@ def _every_way(offer: Ints, first: Ints, count: Ints) -> Ints:
     left = np.arange(len(which)) - np.repeat(np.cumsum(ways) - ways, ways)
     second = count[which, 1]
     return np.stack((offer[first[which, 0] + left // second], offer[first[which, 1] + left % second]), axis=1)
-
-
-def _weighed(linear_bounds: LinearUnderestimator, pairs: Ints, mu: float) -> Floats:
-    """A lower bound in USD on plans on these pairs at one price of an hour: the cheapest bound to compute."""
-    start, whole, late = _at(linear_bounds, mu)
-    one, other = pairs.T
-    data = np.maximum(linear_bounds.data_usd[one], linear_bounds.data_usd[other])
-    return _a_little_less(start[one] + start[other] + np.minimum(whole[one], whole[other]) + data - late)
 
 
 def _at(linear_bounds: LinearUnderestimator, mu: float) -> tuple[Floats, Floats, float]:
