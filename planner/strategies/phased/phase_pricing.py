@@ -26,21 +26,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Priced:
-    """Micro-dollars and confident hours of each plan; `busy` are the hours of each phase without waits and moves.
-
-    `concave` marks phases whose hours are concave in the share from this share on.
-    """
+    """Micro-dollars and confident hours of each plan."""
 
     micros: Floats
     hours: Floats
-    busy: Floats
-    concave: NDArray[np.bool_]
 
     def take(self, which: NDArray[np.bool_] | slice) -> "Priced":
         """Some of the plans."""
-        return Priced(
-            micros=self.micros[which], hours=self.hours[which], busy=self.busy[which], concave=self.concave[which]
-        )
+        return Priced(micros=self.micros[which], hours=self.hours[which])
 
 
 def phase_cost(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> CostBreakdown:
@@ -84,10 +77,10 @@ def priced_together(
     run = _phases(columns, moving, given, steps)
     paid = outline(run, columns.confidence, columns.settings)
     busy = paid.hours_at_confidence.reshape(given.shape)
-    concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
-    if columns.intervals.any():
-        concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
     if abs(z_score(columns.confidence)) > RISING_UP_TO:
+        concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
+        if columns.intervals.any():
+            concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
         floor = columns.fixed_hours[given] + columns.slope_hours[given] * (steps / STEPS)
         falls = (
             (columns.run.cluster_rate[given] > 0)
@@ -110,7 +103,7 @@ def priced_together(
         micros[np.isinf(hours).any(axis=1)] = np.inf
     else:
         hours = elapsed(columns, moving, given, busy)
-    priced = Priced(micros=micros, hours=hours.sum(axis=1), busy=busy, concave=concave)
+    priced = Priced(micros=micros, hours=hours.sum(axis=1))
     return [priced.take(mine) for mine in parts]
 
 

@@ -26,8 +26,7 @@ _ROUNDING = 1e-11
 class SequenceLinearBounds:
     """Per sequence: the fixed terms, the slopes of its columns, and prices of an hour used as weights (one per row).
 
-    `rounding` is the largest amount in micro-dollars that rounding up adds to the bills of its phases. Excepted are phases
-    that are not `even`: billed by long steps, by the term, or for a minimum that is longer than a set-up.
+    `rounding` is the largest amount in micro-dollars that rounding up adds to the bills of its phases.
     """
 
     usd: Floats
@@ -36,7 +35,6 @@ class SequenceLinearBounds:
     slope_hours: Floats
     prices: Floats
     rounding: Floats
-    even: NDArray[np.bool_]
     deadline_hours: float
 
     def __len__(self) -> int:
@@ -52,7 +50,6 @@ class SequenceLinearBounds:
             slope_hours=self.slope_hours[which],
             prices=self.prices[:, which],
             rounding=self.rounding[which],
-            even=self.even[which],
             deadline_hours=self.deadline_hours,
         )
 
@@ -80,7 +77,6 @@ def sequence_linear_bounds(columns: PhaseColumns, moving: Moves, sequences: Ints
         slope_hours=slope_hours,
         prices=np.stack(prices),
         rounding=_rounding(columns)[sequences].sum(axis=1),
-        even=_even(columns)[sequences].all(axis=1),
         deadline_hours=columns.deadline_hours,
     )
 
@@ -92,42 +88,18 @@ def _rounding(columns: PhaseColumns) -> Floats:
     return np.ceil(run.nodes * run.usd_per_node_hour * steps * 1e6) + 1.0
 
 
-def _even(columns: PhaseColumns) -> NDArray[np.bool_]:
-    """Configurations whose bills are proportional to their hours, apart from that rounding."""
-    run = columns.run
-    short = (run.billing_step_hours <= _LONGEST_ROUNDING_HOURS) & (run.term_hours == 0)
-    return np.asarray(short & (run.billing_minimum_hours <= run.setup_hours))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FromLow:
-    """Per range: USD (-inf where unknown) and hours of its least shares, and the slopes of the hours from there."""
-
-    usd: Floats
-    hours: Floats
-    slope_hours: Floats
-
-
 def may_win(
-    linear_bounds: SequenceLinearBounds,
-    which: Ints,
-    low: Ints,
-    least_micros: float | Floats,
-    from_low: FromLow | None = None,
+    linear_bounds: SequenceLinearBounds, which: Ints, low: Ints, least_micros: float | Floats
 ) -> NDArray[np.bool_]:
     """Ranges in which, by the linear bounds, a plan within the deadline may cost less than `least_micros`.
 
-    `low` are the least shares of both phases. With `from_low`, tighter bounds start at these shares.
+    `low` are the least shares of both phases.
     """
     deadline, share = linear_bounds.deadline_hours, low / STEPS
     left = 1.0 - share.sum(axis=1)
     slope_usd, slope_hours = linear_bounds.slope_usd[which], linear_bounds.slope_hours[which]
     usd = linear_bounds.usd[which] + (slope_usd * share).sum(axis=1)
-    if from_low is None:
-        hours = linear_bounds.hours[which] + (slope_hours * share).sum(axis=1)
-    else:
-        usd = np.maximum(usd, from_low.usd)
-        hours, slope_hours = from_low.hours, from_low.slope_hours
+    hours = linear_bounds.hours[which] + (slope_hours * share).sum(axis=1)
     mu = linear_bounds.prices[:, which]
     bound = usd + left * _lesser(slope_usd + mu[:, :, None] * slope_hours)
     if np.isfinite(deadline):

@@ -20,7 +20,6 @@ from gpuplan.planner.strategies.phased.migration_costs import Moves
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns
 from gpuplan.planner.strategies.phased.phase_pricing import Priced, priced, priced_together
 from gpuplan.planner.strategies.phased.sequence_linear_bounds import (
-    FromLow,
     SequenceLinearBounds,
     may_win,
     sequence_linear_bounds,
@@ -74,11 +73,6 @@ class _Ranges(NamedTuple):
         """The least steps of both phases."""
         return np.stack((self.low, STEPS - self.high), axis=1)
 
-    @property
-    def most(self) -> Ints:
-        """The most steps of both phases."""
-        return np.stack((self.high, STEPS - self.low), axis=1)
-
 
 def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> BestShares | None:
     """The cheapest plan within the deadline on any of the sequences, if one costs less than `most_micros`, else None.
@@ -123,20 +117,13 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
                 best, least = _plan_at(given, steps, tried, better), float(tried.micros[better])
             continue
         inside = _fastest(columns, given, ranges)
-        shares = [(inside, False), (ranges.least, True), (ranges.most, True)]
-        tried, floor, top = priced_together(columns, moving, given, shares)
+        shares = [(inside, False), (ranges.least, True)]
+        tried, floor = priced_together(columns, moving, given, shares)
         better = _better(tried, columns.deadline_hours, least)
         if better is not None:
             best, least = _plan_at(given, inside, tried, better), float(tried.micros[better])
         alive = (ranges.high > ranges.low) & (floor.hours <= columns.deadline_hours) & (floor.micros < least)
-        ranges, given = ranges.take(alive), given[alive]
-        if not len(ranges.which):
-            continue
-        floor, top = floor.take(alive), top.take(alive)
-        usd = _usd_from(columns, linear_bounds.take(ranges.which), given, floor, ranges.least)
-        hours, slope_hours = _rising(columns, given, floor, top, ranges)
-        from_low = FromLow(usd=usd, hours=hours, slope_hours=slope_hours)
-        stack += _split(ranges.take(may_win(linear_bounds, ranges.which, ranges.least, least, from_low)))
+        stack += _split(ranges.take(alive))
     return None if best is None else replace(best, unsaved=unsaved)
 
 
@@ -201,42 +188,6 @@ def _plan_at(sequences: Ints, steps: Ints, tried: Priced, at: int) -> BestShares
         micros=float(tried.micros[at]),
         hours=float(tried.hours[at]),
     )
-
-
-def _rising(
-    columns: PhaseColumns, sequences: Ints, floor: Priced, top: Priced, ranges: _Ranges
-) -> tuple[Floats, Floats]:
-    """Hours of the least shares of each range, and lower bounds on the growth of each phase's hours with its share.
-
-    `floor` and `top` are lower bounds on cost and hours of the least and the most shares of the range.
-
-    Hours of interruptible phases are concave in the share from the first checkpoint interval on, so they lie above the chord
-    of their range; below that interval, their linear bound counts. A first phase whose successor may wait for its window
-    adds nothing for certain.
-    """
-    slope, hours = columns.slope_hours[sequences], floor.hours
-    spot = columns.run.cluster_rate[sequences] > 0
-    if spot.any() and np.isfinite(columns.deadline_hours):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            chord = (top.busy - floor.busy) / ((ranges.most - ranges.least) / STEPS)
-        known = floor.concave & np.isfinite(chord)
-        line = columns.fixed_hours[sequences] + slope * (ranges.least / STEPS)
-        hours = hours - np.where(spot & ~known, np.maximum(floor.busy - line, 0.0), 0.0).sum(axis=1)
-        slope = np.where(spot & known, chord, slope)
-    slope[columns.windowed[sequences[:, 1]], 0] = 0.0
-    return hours, slope
-
-
-def _usd_from(
-    columns: PhaseColumns, linear_bounds: SequenceLinearBounds, sequences: Ints, floor: Priced, low: Ints
-) -> Floats:
-    """Where a lower bound on the cost of each range starts, in USD, to rise with the slopes of its `linear_bounds`; else -inf.
-
-    `floor` is the cost of the least shares, `low`. Even bills rise with these slopes from any share on, apart from rounding.
-    Bills of interruptible phases do so from the first checkpoint interval on, since every further hour of work costs as much.
-    """
-    saves = columns.run.work_hours[sequences] * (low / STEPS) >= columns.intervals[sequences]
-    return np.where(linear_bounds.even & saves.all(axis=1), (floor.micros - linear_bounds.rounding) / 1e6, -np.inf)
 
 
 def _fastest(columns: PhaseColumns, sequences: Ints, ranges: _Ranges) -> Ints:

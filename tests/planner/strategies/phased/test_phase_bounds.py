@@ -22,7 +22,6 @@ from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, phase_
 from gpuplan.planner.strategies.phased.phase_pricing import Priced, priced
 from gpuplan.planner.strategies.phased.phase_search import NOTHING_TO_SEARCH, search_phases
 from gpuplan.planner.strategies.phased.sequence_linear_bounds import sequence_linear_bounds, within_lines
-from gpuplan.planner.strategies.phased.work_shares import _usd_from
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from tests.planner.strategies.phased.cases import booked_case, found_for, rented_case
 
@@ -92,24 +91,6 @@ def test_no_plan_below_a_limit_uses_a_column_that_is_not_worthwhile(case: Case, 
     used = np.unique(some.sequences[some.below(some.middling)])
     for bounds in (linear_bounds, linear_bounds.early):
         assert worthwhile(bounds, prices, usd + 1e-5)[used].all()
-
-
-@pytest.mark.slow(reason="2 cases")
-@pytest.mark.parametrize("case", [rented_case, booked_case])
-def test_no_plan_costs_less_than_its_phases_with_less_of_the_work_and_the_lines_from_there(case: Case) -> None:
-    known = 0
-    for seed in range(20):
-        some = drawn(case, seed)
-        if some is None:
-            continue
-        low = np.maximum(some.steps * np.random.default_rng(seed).random(some.steps.shape), 1).astype(np.int64)
-        linear_bounds = sequence_linear_bounds(some.columns, moves(some.columns), some.sequences)
-        floor = priced(some.columns, moves(some.columns), some.sequences, low, at_least=True)
-        usd = _usd_from(some.columns, linear_bounds, some.sequences, floor, low)
-        usd += (linear_bounds.slope_usd * (some.steps - low) / STEPS).sum(axis=1)
-        assert (usd <= some.plans.micros / 1e6 * (1 + 1e-12)).all()
-        known += int(np.isfinite(usd).sum())
-    assert known > DRAWN
 
 
 @pytest.mark.parametrize(("case", "seed"), SEEDS)
