@@ -18,8 +18,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LONGEST_ROUNDING_HOURS = 1 / 60
-#: Relative rounding error of a bound, against its largest term.
-_ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,36 +105,6 @@ def may_win(
     # Half a micro-dollar per phase: plans cost whole micro-dollars, rounded per phase.
     may = ((bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 1.0).all(axis=0)
     return np.asarray(may & (hours + left * _lesser(slope_hours) <= deadline * (1 + 1e-12)))
-
-
-def within_lines(linear_bounds: SequenceLinearBounds, low: Ints, high: Ints, least_micros: float) -> tuple[Ints, Ints]:
-    """Shares of both phases from `low` to `high`, without the ends at which no plan within the deadline costs less.
-
-    With x of the work on one phase and the rest on the other, each bound is linear in x. The share at which it reaches
-    `least_micros` or the deadline ends the range. One step is left on either side, which is more than the rounding error.
-    """
-    cost = linear_bounds.usd + linear_bounds.prices * (
-        linear_bounds.hours - linear_bounds.deadline_hours if linear_bounds.prices.any() else 0.0
-    )
-    slopes = linear_bounds.slope_usd + linear_bounds.prices[:, :, None] * linear_bounds.slope_hours
-    limit = np.full((len(cost) + 1, 1), (least_micros + 1.0) / 1e6)
-    limit[-1] = linear_bounds.deadline_hours
-    fixed, slopes = (
-        np.concatenate((cost, linear_bounds.hours[None])),
-        np.concatenate((slopes, linear_bounds.slope_hours[None])),
-    )
-    low, high = low.copy(), high.copy()
-    for phase in (0, 1):
-        other = slopes[:, :, 1 - phase]
-        rise, room = slopes[:, :, phase] - other, limit - fixed - other
-        room += _ROUNDING * (np.abs(limit) + np.abs(fixed) + np.abs(other))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = room / rise
-        most = np.where(rise > 0, ends, 1.0).min(axis=0)
-        least = np.where(rise < 0, ends, 0.0).max(axis=0)
-        high[:, phase] = np.minimum(high[:, phase], np.floor(np.clip(most, 0.0, 1.0) * STEPS) + 1)
-        low[:, phase] = np.maximum(low[:, phase], np.ceil(np.clip(least, 0.0, 1.0) * STEPS) - 1)
-    return low, high
 
 
 def _lesser(values: Floats) -> Floats:

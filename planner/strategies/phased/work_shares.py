@@ -23,7 +23,6 @@ from gpuplan.planner.strategies.phased.sequence_linear_bounds import (
     SequenceLinearBounds,
     may_win,
     sequence_linear_bounds,
-    within_lines,
 )
 
 Floats = NDArray[np.float64]
@@ -91,7 +90,7 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         return None
     best = _first(columns, moving, sequences, high, linear_bounds=linear_bounds, most_micros=most_micros)
     least = most_micros if best is None else best.micros
-    whole = _of_first_phase(*within_lines(linear_bounds, low, high, least))
+    whole = _of_first_phase(low, high)
     stack = [whole]
     if best is not None and len(sequences) <= _PARTS:
         # One of these ranges holds the best plan so far, so they cannot all be dropped unsplit.
