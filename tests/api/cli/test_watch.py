@@ -76,7 +76,7 @@ def test_a_watch_of_what_cannot_be_watched_is_refused_in_one_line(
         (("add", path), "--channel"),
         (("add", path, "--channel", "nobody"), "no channel 'nobody' is in the settings file; accepted: ops, team"),
         (("add", path, "--channel", "ops", "--cheaper-by", "0"), "cheaper_by_percent: '0' is not accepted"),
-        (("add", job_file(job | {"deadline": "x"}, "b.yaml"), "--channel", "ops"), "job.deadline: "),
+        (("add", job_file(job | {"deadline": "x"}, "b.yaml"), "--channel", "ops"), "deadline: "),
         (("test", "nobody"), "accepted: ops, team"),
     ):
         ended = watch(*arguments)
