@@ -28,6 +28,8 @@ Ints = NDArray[np.int64]
 _PANELS = (7, 9, 5)
 #: More points where segments are few: each segment that the estimate's error adds or removes is a step.
 _FEW, _FINER = 40, (19, 33, 13)
+#: The points of quantiles where hours spread by so much more than the paid ones: waits grow from point to point.
+_WIDE, _FINEST = 1.0, (39, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and the probability that counts as never.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
@@ -148,10 +150,12 @@ class PricedRun(NamedTuple):
         )
 
     def spread(self) -> Spread:
-        """The hours and cost of runs, over their losses and the estimate's error."""
-        pairs, terms = self.pairs, self.terms
-        schedule = with_losses(self.schedule, self.runs, Hazard.of(pairs, terms))
-        return Spread(pairs, terms, self.runs, schedule, estimate=self.estimate, shares=self.shares)
+        """The hours and cost of runs, over their losses and the estimate's error; at more points where waits differ by much."""
+        pairs, terms, priced = self.pairs, self.terms, self
+        if float(pairs.wall_log_sigma[0] - pairs.log_sigma[0]) > _WIDE:
+            priced = _Begun.of(pairs, terms, self.interval_hours, finely=True).fully_priced()
+        schedule = with_losses(priced.schedule, priced.runs, Hazard.of(pairs, terms))
+        return Spread(pairs, terms, priced.runs, schedule, estimate=priced.estimate, shares=priced.shares)
 
 
 class _Begun(NamedTuple):
@@ -166,9 +170,9 @@ class _Begun(NamedTuple):
     runs: Segments
 
     @staticmethod
-    def of(pairs: Pairs, terms: StandbyTerms, interval_hours: float) -> "_Begun":
+    def of(pairs: Pairs, terms: StandbyTerms, interval_hours: float, *, finely: bool = False) -> "_Begun":
         tried = np.array([[interval_hours]])
-        shares, weights = _points(pairs, terms, tried)
+        shares, weights = _points(pairs, terms, tried, finely=finely)
         estimate = deviations(pairs, terms, tried, shares, weights)
         whole = Segments.of(pairs, terms, tried, estimate.z)
         return _Begun(pairs, terms, interval_hours, shares, estimate, whole, _flat(whole))
@@ -229,7 +233,7 @@ def _likely_enough(begun: _Begun, short_usd: float, bound_usd: Floats) -> Ints:
     return np.sort(first[:enough]) if enough <= _MOST_FIRST * len(every) else every
 
 
-def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats) -> tuple[Floats, Floats]:
+def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats, *, finely: bool) -> tuple[Floats, Floats]:
     """Shares of the deviations in time, ascending, with weights: panels around where runs may or may not call the standby."""
     looked = deviations(pairs, terms, tried, _LOOKED, np.ones(len(_LOOKED)))
     whole = passed_by_moments(Segments.of(pairs, terms, tried, looked.z))[1][0, 0]
@@ -239,8 +243,8 @@ def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats) -> tuple[Floats, F
         low, high = sorted((not_always[0] - 1, ever[-1] + 1))
         edges[1:1] = [float(_LOOKED[max(low, 0)]), float(_LOOKED[min(high, len(_LOOKED) - 1)])]
     below, inside, above = _PANELS
-    if pairs.work_hours[0] < _FEW * tried[0, 0]:
-        below, inside, above = _FINER
+    if finely or pairs.work_hours[0] < _FEW * tried[0, 0]:
+        below, inside, above = _FINEST if finely else _FINER
     counts = (below, inside, above) if len(edges) > 2 else (below + inside + above,)
     shares, weights = [], []
     for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):

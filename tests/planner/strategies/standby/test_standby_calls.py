@@ -111,6 +111,10 @@ SPREAD = {
 ZONES = {
     "rarely preempted": (a_pair(work=5, sigma=0.2, zones=1.6, rate=0.12, wait=2.0, standby_work=5), terms(deadline=12)),
     "often preempted": (a_pair(sigma=0.3, zones=1.2, rate=0.5, wait=0.5, standby_work=20), terms(deadline=80)),
+    "waits that most zones do not have": (
+        a_pair(work=3.3, sigma=0.38, zones=2.0, rate=0.44, wait=1.8, write=0.001, standby_work=14),
+        terms(deadline=634),
+    ),
     "a standby slower than spot": (
         a_pair(work=30, sigma=0.2, zones=2.0, rate=0.1, wait=4.0, standby_work=50),
         terms(deadline=75, confidence=0.7),
@@ -129,6 +133,7 @@ def test_waits_that_differ_between_zones_take_time_but_are_not_paid(case: str) -
     assert stated.hours == pytest.approx(float(replay.end.mean()), rel=0.015)
     assert stated.spot_wall_hours == pytest.approx(float(replay.on_clock.mean()), rel=0.015)
     assert stated.switch_probability == pytest.approx(float(replay.called.mean()), abs=0.02)
+    assert stated.hours_median == pytest.approx(float(np.median(replay.end)), rel=0.03)
 
 
 @pytest.mark.parametrize("case", SPREAD)
