@@ -27,10 +27,10 @@ class AffordService:
         """Work out answers by `planner`, each counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def afford(self, document: Document, *, now: datetime | None = None) -> AffordAnswer:
+    def afford(self, document: Document) -> AffordAnswer:
         """The frontier of model size against tokens, and the model that each scaling law prefers. Saves no plan."""
         with self._audited.question("afford") as entry:
-            answer = self._planner.call(answer_afford, document, now=now or datetime.now(UTC))
+            answer = self._planner.call(answer_afford, document, now=datetime.now(UTC))
             entry.outcome = "affordable" if answer.models else "nothing"
         return answer
 

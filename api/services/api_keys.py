@@ -38,22 +38,22 @@ class KeyService:
         self._context.store.access.add_key(key, record("key.create", key.id, now, outcome=request.scope))
         return NewKey(key=text, **asdict(shown_key(key, now)))
 
-    def listed(self, *, now: datetime | None = None) -> Keys:
+    def listed(self) -> Keys:
         """Every key without its secret, the oldest first."""
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         return Keys(keys=tuple(shown_key(stored_key, now) for stored_key in self._context.store.access.every_key()))
 
-    def revoke(self, key_id: str, *, now: datetime | None = None) -> Key:
+    def revoke(self, key_id: str) -> Key:
         """Make a key useless from now on. A key revoked before does not change. Raises `NotStored` at `key`."""
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         key_id = an_id(key_id, "key")
         return shown_key(self._context.store.access.revoke_key(key_id, now, record("key.revoke", key_id, now)), now)
 
-    def rotate(self, key_id: str, *, now: datetime | None = None) -> NewKey:
+    def rotate(self, key_id: str) -> NewKey:
         """A new secret for the same key, under `key`. The old secret stops working at once. Raises `NotStored`."""
         from gpuplan.api.security.api_key_secrets import PREFIX, new_secret
 
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         key_id = an_id(key_id, "key")
         if not self._context.store.access.key(key_id).is_valid(now):
             message = "is revoked or has expired; accepted: a key that holds, or make a new one"

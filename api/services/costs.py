@@ -67,9 +67,9 @@ class CostsService:
             assumptions=ASSUMPTIONS,
         )
 
-    def focus(self, month: str | None = None, *, now: datetime | None = None) -> str:
+    def focus(self, month: str | None = None) -> str:
         """The planned charges of the month as a FOCUS dataset. Raises `UnusableInput` at `month`."""
-        begins = read_month(month, now or datetime.now(UTC))
+        begins = read_month(month, datetime.now(UTC))
         return focus(*(plan.handover for plan in self._plans(begins)[0]), month=begins)
 
     def adopt(self, plan_id: str, *, now: datetime | None = None) -> PlanInCosts:
@@ -82,28 +82,28 @@ class CostsService:
         store.access.record(record("costs.adopt", plan_id, now))
         return PlanInCosts(plan_id=plan_id, counts=True)
 
-    def drop(self, plan_id: str, *, now: datetime | None = None) -> PlanInCosts:
+    def drop(self, plan_id: str) -> PlanInCosts:
         """Count a plan no longer. Raises `NotStored` or `NotOwned`."""
         self._context.store.costs.drop(an_id(plan_id, "plan"), viewer())
-        self._context.store.access.record(record("costs.drop", plan_id, now or datetime.now(UTC)))
+        self._context.store.access.record(record("costs.drop", plan_id, datetime.now(UTC)))
         return PlanInCosts(plan_id=plan_id, counts=False)
 
-    def set_budget(self, document: Document, *, now: datetime | None = None) -> TeamBudget:
+    def set_budget(self, document: Document) -> TeamBudget:
         """Set a team's budget for each month, or remove it. Raises `UnusableInput` at `team` or `usd`."""
         given = parse_budget(document)
         team, micros = str(given.team), given.usd_micros
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         self._context.store.costs.set_budget(team, micros, now, owner() or "")
         return self._budget_set(team, micros, now)
 
-    def replace_budget(self, document: Document, seen: Mapping[str, int], *, now: datetime | None = None) -> TeamBudget:
+    def replace_budget(self, document: Document, seen: Mapping[str, int]) -> TeamBudget:
         """As `set_budget`, by somebody who has `seen` these budgets, in micro-dollars by team.
 
         Raises `BudgetChanged` if that of the team is another one by now.
         """
         given = parse_budget(document)
         team, micros = str(given.team), given.usd_micros
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         costs = self._context.store.costs
         if not costs.replace_budget(team, micros, now, owner() or "", seen=seen.get(team)):
             current = costs.budgets().get(team)

@@ -17,14 +17,14 @@ class ExplanationService:
         """Work out explanations by `planner`, each counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> WhyAnswer:
+    def why(self, document: Document, *, snapshot: str | None = None) -> WhyAnswer:
         """Why the plan of `{"job": ..., "not": ...}` is what it is.
 
         `not` asks why something was not chosen, `with` what having something is worth. The outcome is `infeasible` for
         a job without a plan.
         """
         with self._audited.question("why") as entry:
-            answer = self._planner.call(answer_why, document, snapshot=snapshot, now=now or datetime.now(UTC))
+            answer = self._planner.call(answer_why, document, snapshot=snapshot, now=datetime.now(UTC))
             entry.outcome = answer.outcome
         return answer
 

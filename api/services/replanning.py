@@ -18,13 +18,13 @@ class ReplanService:
         """Work out decisions by `planner`, each counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def replan(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> ReplanAnswer:
+    def replan(self, document: Document, *, snapshot: str | None = None) -> ReplanAnswer:
         """What to do with a running job.
 
         The question is `{"job": ... or "plan": id, "running": {...}}`. Raises `NotStored` for no such plan.
         """
         with self._audited.question("replan") as entry:
-            answer = self._planner.call(answer_replan, document, snapshot=snapshot, now=now or datetime.now(UTC))
+            answer = self._planner.call(answer_replan, document, snapshot=snapshot, now=datetime.now(UTC))
             entry.outcome = answer.outcome
         return answer
 

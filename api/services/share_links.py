@@ -64,9 +64,9 @@ class ShareService:
             return False
         return True
 
-    def revoke(self, share_id: str, *, now: datetime | None = None) -> Share:
+    def revoke(self, share_id: str) -> Share:
         """End a link, also for readers who have opened it. Raises `NotStored` if the requester has no such link."""
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         share_id = an_id(share_id, "share")
         return shown_share(
             self._context.store.shares.revoke(share_id, now, viewer(), record("share.revoke", share_id, now))

@@ -36,9 +36,7 @@ class RemovedWorkspace:
     removed: str
 
 
-def allow(
-    gpuplan: "Services", workspace_id: str, *, scope: str, name: str | None, now: datetime | None = None
-) -> AllowedWorkspace:
+def allow(gpuplan: "Services", workspace_id: str, *, scope: str, name: str | None) -> AllowedWorkspace:
     """Allow a workspace (T...) or an enterprise (E...), up to a scope. Raises `UnusableInput`."""
     checked = workspace_id.strip().upper()
     if not (2 <= len(checked) <= 40 and checked.isascii() and checked.isalnum() and checked[0] in "TE"):
@@ -53,7 +51,7 @@ def allow(
     if not identity or len(identity) > _LONGEST_NAME or not identity.isprintable():
         message = f"{shown(name)} is not accepted; write one printable line of at most {_LONGEST_NAME} characters"
         raise UnusableInput.at("name", message=message)
-    slack_workspace = SlackWorkspace(id=checked, identity=identity, scope=scope, created_at=now or datetime.now(UTC))
+    slack_workspace = SlackWorkspace(id=checked, identity=identity, scope=scope, created_at=datetime.now(UTC))
     gpuplan.store.slack.allow(slack_workspace)
     gpuplan.store.access.record(
         record("slack.allow", slack_workspace.id, slack_workspace.created_at, outcome=slack_workspace.scope)
@@ -61,11 +59,11 @@ def allow(
     return row(slack_workspace)
 
 
-def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = None) -> RemovedWorkspace:
+def remove(gpuplan: "Services", workspace_id: str) -> RemovedWorkspace:
     """Remove a workspace and delete its token. Raises `NotStored` if it was not allowed."""
     checked = workspace_id.strip().upper()
     gpuplan.store.slack.remove(checked)
-    gpuplan.store.access.record(record("slack.remove", checked, now or datetime.now(UTC)))
+    gpuplan.store.access.record(record("slack.remove", checked, datetime.now(UTC)))
     return RemovedWorkspace(removed=checked)
 
 
