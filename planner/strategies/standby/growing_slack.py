@@ -45,5 +45,5 @@ def followed(runs: Segments, ends: Floats, segment: Complex, lattice: Floats) ->
         passed = np.maximum(np.fft.irfft(transforms, PERIOD)[:, :POINTS], 0.0)
         passed[within[rows, block, None] <= _POINTS] = 0.0
         alive[rows, :POINTS] = passed
-        on_spot[rows, block + 1] = np.minimum(passed @ UNTILT, before[rows])
+        on_spot[rows, block + 1] = np.minimum(np.vecdot(passed, UNTILT), before[rows])
     return on_spot, alive[:, :POINTS] * UNTILT

@@ -77,10 +77,13 @@ def segment_transform(length: Floats, wait_hours: Floats, hazard: Hazard, lattic
     restart = np.full_like(length, restart_hours)
     lost = _truncated(rate, length, lattice) * _point(restart, lattice)
     failed, over = _truncated(rate, restart, lattice), _falling(rate, lattice)
-    if wait_hours.any():
-        waiting = 1.0 / np.maximum(wait_hours, _AT_ONCE)
-        wait = _truncated(waiting, np.full_like(length, np.inf), lattice)
-        lost, failed, over = lost * wait, failed * wait, over * _falling(waiting, lattice)
+    rows = np.flatnonzero(wait_hours > 0)
+    if len(rows):
+        waiting = 1.0 / np.maximum(wait_hours[rows], _AT_ONCE)
+        wait = _truncated(waiting, np.full_like(waiting, np.inf), lattice[rows])
+        lost[rows] *= wait
+        failed[rows] *= wait
+        over[rows] *= _falling(waiting, lattice[rows])
     # All three are multiplied by `over`. Restarts fail repeatedly, and so do segments.
     ready = over - (1.0 - again) * failed
     return np.asarray(survives * ready / (ready - (1.0 - survives) * again * lost))
