@@ -51,7 +51,7 @@ def unmoved(acme: Acme) -> tuple[Seen, PlannedAnswer, float]:
 
     The cheaper machines are obtained so rarely that those of the plan stay the first choice.
     """
-    words = PLAN.replace("by=36h", "by=24h")
+    words = "plan llama-3-8b full tokens=500M by=24h"
     message = acme.asks(words)
     answer = acme.gpuplan.plans.saved(message.buttons["share"]["value"])
     assert isinstance(answer, PlannedAnswer)
