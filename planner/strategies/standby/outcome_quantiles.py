@@ -57,7 +57,7 @@ class Schedule:
     @property
     def lost_hours(self) -> Floats:
         """The mean hours that runs lose, of those that pass all, times their probability: [z]."""
-        return self.lattice * np.vecdot(self.losses, np.arange(float(POINTS)))
+        return np.asarray(self.lattice * np.vecdot(self.losses, np.arange(float(POINTS))))
 
     def early(self, terms: StandbyTerms, runs: Segments) -> Early:
         """By how much runs end before the deadline that call the standby."""
