@@ -210,6 +210,10 @@ def _alone(lines: Lines, hours: float) -> float:
     return float(usd.min(initial=math.inf))
 
 
+#: A bound takes hours in whatever order, and may not call a pair late that is just in time.
+_ROUNDED_UP = 1 + 1e-12
+
+
 def pair_bounds(one: Lines, other: Lines, hours: float) -> Floats:
     """Lower bounds in USD on plans on two configurations within `hours`; inf where impossible: [one, other].
 
@@ -217,7 +221,7 @@ def pair_bounds(one: Lines, other: Lines, hours: float) -> Floats:
     """
     (start, data, usd, takes, setup), others = (column[:, None] for column in one[:5]), other[:5]
     other_start, other_data, other_usd, other_takes, other_setup = others
-    room = hours - setup - other_setup
+    room = hours * _ROUNDED_UP - setup - other_setup
     cheap, dear = np.minimum(usd, other_usd), np.maximum(usd, other_usd)
     cheap_takes = np.where(usd < other_usd, takes, other_takes)
     dear_takes = np.where(usd < other_usd, other_takes, takes)
@@ -233,7 +237,7 @@ def pair_bounds(one: Lines, other: Lines, hours: float) -> Floats:
 
 def least_in_a_pair(lines: Lines, hours: float) -> Floats:
     """A lower bound in USD on every pair that contains a configuration, by duality at several prices of an hour."""
-    if not (lines.setup_hours + lines.work_hours + lines.setup_hours.min() <= hours).any():
+    if not (lines.setup_hours + lines.work_hours + lines.setup_hours.min() <= hours * _ROUNDED_UP).any():
         return np.full(len(lines.nodes), math.inf)
     begun = lines.start_usd + lines.data_usd
     floors = np.zeros(len(lines.nodes))

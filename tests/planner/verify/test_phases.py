@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -161,6 +161,7 @@ def test_linear_bounds_of_hours_hold_at_every_share_and_count_waits_between_zone
     ),
     st.floats(0.5, 80),
 )
+@example([(0.0, 0.0, 0.0, 1.0, 0.4), (0.0, 0.0, 0.0, 0.1, 0.0)], 0.5)  # just in time, and late as 0.5 - 0.4 < 0.1
 def test_what_is_put_aside_before_pairs_are_formed_is_in_none_that_costs_less(
     rows: list[tuple[float, float, float, float, float]], hours: float
 ) -> None:
