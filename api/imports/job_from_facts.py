@@ -10,7 +10,7 @@ from typing import Any
 from gpuplan.api.imports.dataset_count import DatasetSize
 from gpuplan.api.imports.derived_facts import model_parallel
 from gpuplan.api.imports.facts import Amount, Origin, PerWorld, TrainingFacts
-from gpuplan.api.imports.software_stack import EAGER_TOOLS
+from gpuplan.api.imports.software_stack import parallelism_of
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.workload.presets import PresetRow, find_preset, presets
@@ -227,28 +227,13 @@ def _training(made: ImportedJob) -> None:
     for name, fact in facts.stack.items():
         if name != "adapter_dropout" or adapters:
             made.put(f"training.{name}", fact.value, fact.origin)
-    _parallelism(made)
+    parallelism = parallelism_of(facts)
+    if parallelism is not None:
+        made.put("training.parallelism", parallelism.value, parallelism.origin)
     offload = facts.text("offload")
     moved = "parameters" if "parameters" in offload else "optimizer" if "optimizer" in offload else ""
     if moved:
         made.put("training.offload", moved, facts.origin("offload"))
-
-
-_WITHIN_A_MODEL = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
-#: Tools that split batches and states alone unless their files say otherwise, and tools made to split models.
-_SPLIT_BATCHES = {*EAGER_TOOLS, "DeepSpeed", "llm.c"}
-_SPLIT_MODELS = ("Megatron-LM", "NeMo", "GPT-NeoX")
-
-
-def _parallelism(made: ImportedJob) -> None:
-    """How the code can split the model: what the files use, else what their tool is made for."""
-    facts = made.facts
-    used = next((name for name in _WITHIN_A_MODEL if (facts.whole(name) or 1) > 1), None)
-    if used is not None:
-        made.put("training.parallelism", "any", facts.origin(used))
-    elif facts.format in _SPLIT_BATCHES or facts.format in _SPLIT_MODELS:
-        ways = "any" if facts.format in _SPLIT_MODELS else "data"
-        made.put("training.parallelism", ways, Origin(default_of=facts.format))
 
 
 def _method(made: ImportedJob) -> None:

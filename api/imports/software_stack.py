@@ -1,11 +1,11 @@
-"""What a configuration says of the kernels that a run uses: software class, loss, dropout of adapters."""
+"""What a configuration says of the software that a run uses: its class, loss, dropout of adapters, and parallelism."""
 
 from gpuplan.api.imports.facts import Fact, FactValue, Origin, TrainingFacts
 from gpuplan.api.imports.key_table import as_scalar
 from gpuplan.api.imports.located_document import Located
 
 #: Tools that train with Hugging Face's models or PyTorch's own layers, one kernel after the other.
-EAGER_TOOLS = frozenset(
+_EAGER = frozenset(
     (
         "Hugging Face trainer arguments",
         "LLaMA-Factory",
@@ -16,6 +16,9 @@ EAGER_TOOLS = frozenset(
         "accelerate",
     )
 )
+#: Tools that split batches and states alone unless their files say otherwise, and tools made to split models.
+_SPLIT_BATCHES, _SPLIT_MODELS = {*_EAGER, "DeepSpeed", "llm.c"}, {"Megatron-LM", "NeMo", "GPT-NeoX"}
+_WITHIN_A_MODEL = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 #: Tools whose loss never holds 32-bit logits: LitGPT's is computed in chunks, LLM Foundry's is flash-attn's kernel.
 _CHUNKED = frozenset(("LitGPT", "LLM Foundry"))
 _COMPILES = ("torch_compile", "compile")
@@ -37,7 +40,7 @@ def state_stack(tool: str, document: Located, facts: TrainingFacts) -> None:
     default = Origin(default_of=tool)
     compiled = next((key for key in _COMPILES if as_scalar(document.get(key)) is True), "")
     unsloth = as_scalar(document.get("use_unsloth")) is True
-    if tool in EAGER_TOOLS:
+    if tool in _EAGER:
         software = "fused" if unsloth else "compiled" if compiled else "eager"
         stated = "use_unsloth" if unsloth else compiled
         _state(facts, "software", software, document.at(stated) if stated else default)
@@ -55,6 +58,16 @@ def state_stack(tool: str, document: Located, facts: TrainingFacts) -> None:
     dropout = as_scalar(document.get(key)) if key else None
     if isinstance(dropout, int | float) and not isinstance(dropout, bool):
         _state(facts, "adapter_dropout", dropout > 0, document.at(key))
+
+
+def parallelism_of(facts: TrainingFacts) -> Fact | None:
+    """`training.parallelism`: what the files use, else what their tool is made for; None where neither is known."""
+    used = next((name for name in _WITHIN_A_MODEL if (facts.whole(name) or 1) > 1), None)
+    if used is not None:
+        return Fact("any", facts.origin(used))
+    if facts.format in _SPLIT_MODELS:
+        return Fact("any", Origin(default_of=facts.format))
+    return Fact("data", Origin(default_of=facts.format)) if facts.format in _SPLIT_BATCHES else None
 
 
 def _state(facts: TrainingFacts, name: str, value: FactValue, origin: Origin) -> None:
