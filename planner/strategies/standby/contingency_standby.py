@@ -23,9 +23,10 @@ from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.model.outcome import StandbyChoice
 from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
+from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE, Cells
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
-from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, Cells, least
+from gpuplan.planner.strategies.standby.standby_bound import least
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, starts, worth_a_standby
 from gpuplan.planner.strategies.standby.standby_schedule import share_needed
 from gpuplan.planner.strategies.standby.standby_switching import (
@@ -185,7 +186,8 @@ class _Alone(NamedTuple):
     def may_pay(self, pairs: Pairs, terms: StandbyTerms) -> bool:
         """Whether calls of some standby may bring the cost below that of this run.
 
-        A call saves a pause, with the longest waits considered, up to the deadline. It costs the changeover and the price difference of the remaining work, at least an interval. A
+        A call saves a pause, with the longest waits considered, up to the deadline. It costs the changeover and the price
+        difference of the remaining work, at least an interval. A
         call may always pay where all of the work costs less on the standby.
         """
         rate, by_hour = float(self.pair.rate[0]), pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour

@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.run_segments import Segments
-from gpuplan.planner.strategies.standby.spot_standby_pairs import StandbyTerms
+from gpuplan.planner.strategies.standby.spot_standby_pairs import AT_ONCE_HOURS, StandbyTerms
 
 Floats = NDArray[np.float64]
-
-#: A wait that is as good as none, in hours.
-_AT_ONCE = 1e-9
 
 
 class Early(NamedTuple):
@@ -43,7 +40,7 @@ class Early(NamedTuple):
         fallen = falls * np.minimum(np.floor(most / np.maximum(falls, 1e-9)), runs.count - 1.0)
         # Losses from which a run returns, at most half of the slack each, take slack from those that follow.
         room, failures = np.maximum(most - terms.restart_hours, 0.0), np.expm1(-runs.losses.log_lossless)
-        back = -np.expm1(-room / np.maximum(wait, _AT_ONCE))
+        back = -np.expm1(-room / np.maximum(wait, AT_ONCE_HOURS))
         lost_hours = runs.length / 2 + terms.restart_hours + np.minimum(wait, room / 2)
         least = np.maximum(most - fallen - runs.count * failures * back * lost_hours, 0.0)
         longest = runs.length + np.minimum(terms.restart_hours, most)
@@ -54,7 +51,7 @@ class Early(NamedTuple):
         early = Early(runs.length, saved, least, most, longest, at_once=on_failure, waited=np.zeros_like(most))
         if not wait.any():
             return early
-        wait = np.maximum(wait, _AT_ONCE)
+        wait = np.maximum(wait, AT_ONCE_HOURS)
         within, beyond = early.within(longest), np.maximum(most + runs.length - longest, 1e-9)
         waits = np.maximum(1.0 - within, 0.0) / beyond * wait * -np.expm1(-beyond / wait)
         waited = on_failure * waits / (waits + within)

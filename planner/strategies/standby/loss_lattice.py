@@ -9,7 +9,7 @@ are within a point of the lattice is one sum over k: less work than an inverse t
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard
+from gpuplan.planner.strategies.standby.spot_standby_pairs import AT_ONCE_HOURS, Hazard
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,8 +34,6 @@ _MASSES = (1.0 - _SHIFT)[: POINTS + 1] / _WEIGHTS[: POINTS + 1]
 UNTILT = np.exp(TILT * np.arange(POINTS) / PERIOD)
 #: Below this probability of a preemption its moment is nearly uniform, and the formula would cancel.
 _BRIEF = 1e-6
-#: A wait that is as good as none, in hours.
-_AT_ONCE = 1e-9
 #: A point so far out that its mass is negligible.
 _NOWHERE = 64 * PERIOD
 
@@ -79,7 +77,7 @@ def segment_transform(length: Floats, wait_hours: Floats, hazard: Hazard, lattic
     failed, over = _truncated(rate, restart, lattice), _falling(rate, lattice)
     rows = np.flatnonzero(wait_hours > 0)
     if len(rows):
-        waiting = 1.0 / np.maximum(wait_hours[rows], _AT_ONCE)
+        waiting = 1.0 / np.maximum(wait_hours[rows], AT_ONCE_HOURS)
         wait = _truncated(waiting, np.full_like(waiting, np.inf), lattice[rows])
         lost[rows] *= wait
         failed[rows] *= wait

@@ -77,6 +77,10 @@ class Pairs(Spots):
         return Pairs(**of_spot, **{name: getattr(self, name) for name in _OF_STANDBY})
 
 
+#: A wait that is as good as none.
+AT_ONCE_HOURS = 1e-9
+
+
 def waits_at(rate: Floats, wait_hours: Floats, apart: Floats, z: Floats) -> Floats:
     """Mean hours without machines after each preemption, at deviations z; arrays that broadcast.
 

@@ -16,6 +16,9 @@ restart. So of n segments of I hours each is passed with a chance of at most 1 /
 
     q <= (1 - e^-C) / C,   C = rate f W e^(-V / v), since ln(1 + (e^y - 1) p) >= p y for p <= 1
 
+In the second half of the work V is less, R - c - (f W + min(x, f W)) / 2 less a restart, since the first half took its hours. So the
+bound is the mean of both halves, each with half of the failures in C; the second counts with the chance e^-C that the first passed.
+
 The call includes half a billing step, which rounding up adds on average. A standby is called only when the slack is used
 up, which bounds q from below. Let n segments lose l hours each on average and S be the slack of the first, which grows by g
 with each (`standby_switching`). Runs that call have lost more than their slack, so by Wald's identity over the segments begun
@@ -33,9 +36,9 @@ and a jump, so no count of points gives it to a known error. It is bounded from 
 
   * Costs rise with z at every q. j = (R - x) / (y - x) falls, o / (1 + rate v) rises, and (y - x) / (1 + rate v) is no less
     than with y(e), v(e), and with x(e) where k >= m, else x(e'). So q(z) <= j(e) + h, with h that most of o / (y - x), and
-    q(z) <= (1 - e^-C) / C at e, since C rises:
-    g(z) is no less than g(e) with that in place of q(e), and with the least r of the cell. S falls with z, n l and n (I + l) rise, with I the length of a
-    segment. Both are convex in I, so per hour of work they are largest at the shortest or the longest segment.
+    q(z) <= (1 - e^-C) / C at e, since C rises. So g(z) is no less than g(e) with these in place of q(e), and with the least r
+    of the cell. S falls with z; n l and n (I + l) rise, with I the length of a segment. Both are convex in I, so per hour of
+    work they are largest at the shortest or the longest segment.
   * q(z) <= p(z), which is this j(e) + h, or the chord of j, plus h, where k >= m, j(e) + h < 1, and v is above 0 at both ends
     or at neither: j is convex there. With y ~ e^(k z), x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is
     (y - R) m x (2 k y - m (y + x)) + (R - x) k y (k (y + x) - 2 m x) >= 0, and with w in place of k where v > 0.
@@ -45,63 +48,29 @@ and a jump, so no count of points gives it to a known error. It is bounded from 
     taken to rise no faster than s from e on, and then a >= s if that holds at e without the call.
 """
 
-import math
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.strategies.standby.best_interval import best_interval
+from gpuplan.planner.strategies.standby.normal_cells import FINE, Cells
 from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf, segment_losses
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
-from gpuplan.planner.strategies.standby.standby_switching import FURTHEST, Estimate, largest_in_time, mean_beyond
+from gpuplan.planner.strategies.standby.spot_standby_pairs import AT_ONCE_HOURS, Pairs, StandbyTerms, waits_at
+from gpuplan.planner.strategies.standby.standby_switching import Estimate, largest_in_time, mean_beyond
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-class Cells(NamedTuple):
-    """Cells of a standard normal between -4 and 4: `edges` [n + 1], and per cell [n] P(Z < its left edge), its own
-    probability, and the first three moments of the distance from the left edge (`moments` [3, n]).
-    """
-
-    edges: Floats
-    below: Floats
-    probability: Floats
-    moments: Floats
-
-
-def _cells(count: int) -> Cells:
-    """Cells narrow where the density is high: quantiles of a normal of this spread, whose density is its cube root."""
-    normal, spacing = NormalDist(), NormalDist(sigma=math.sqrt(3))
-    last = spacing.cdf(FURTHEST)
-    shares = np.linspace(1 - last, last, count + 1)
-    edges = np.array([-FURTHEST, *(spacing.inv_cdf(share) for share in shares[1:-1]), FURTHEST])
-    below = np.array([normal.cdf(z) for z in edges])
-    at, weights = np.polynomial.legendre.leggauss(_MOMENT_POINTS)
-    distance = np.diff(edges)[:, None] * (1 + at) / 2
-    density = weights * np.exp(-0.5 * (edges[:-1, None] + distance) ** 2)
-    density /= density.sum(axis=1, keepdims=True)
-    moments = np.stack([(density * distance**power).sum(axis=1) for power in (1, 2, 3)])
-    return Cells(edges=edges, below=below[:-1], probability=np.diff(below), moments=moments)
-
-
-_MOMENT_POINTS = 32
-#: All pairs get a coarse bound, the rest a fine one.
-COARSE, FINE = _cells(10), _cells(64)
 #: What the moments of cells and the normal distribution function may be wrong by.
 _ROUNDING = 1e-5
 #: Runs may come out below the bound by this part: in blocks of segments within which slack grows, and by their lattice.
 _BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 1e-3
 #: The share saved on spot comes out lower by up to this, where calls within a long block are spread evenly over it.
 _SHARE_WITHIN = 0.02
-_BISECTIONS = 40
-#: A wait that is as good as none, in hours.
-_AT_ONCE = 1e-9
 #: exp() beyond this is a run that never ends.
 _NEVER = 700.0
-#: Up to so many numbers, bisection one by one is faster.
-_FEW = 6
 
 
 class Bound(NamedTuple):
@@ -132,8 +101,8 @@ class _Tried(NamedTuple):
 class _Work(NamedTuple):
     """Parts of the cost of the work at deviations [..., z]: a = `standby_usd` + `call_usd`, s = `spot_usd`.
 
-    Of q, `room` is R - x, `longer` y - x, `cut_off` o, `slower` 1 + rate v, and `on_spot` the other most of q. `call_usd` is no less than 0 and
-    part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
+    Of q, `room` is R - x, `longer` y - x, `cut_off` o, `slower` 1 + rate v, and `on_spot` the other upper bound of q.
+    `call_usd` is no less than 0 and part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
     """
 
     spot_usd: Floats
@@ -272,7 +241,7 @@ def call_usd(pairs: Pairs) -> Floats:
 
 def _longest_segment(pairs: Pairs, interval_hours: Floats | None) -> Floats:
     """The segment of at most `interval_hours` and all the work that takes least per hour of work: [..., 1]."""
-    best = _best_interval(pairs.rate[..., None], pairs.checkpoint_hours[..., None])
+    best = best_interval(pairs.rate[..., None], pairs.checkpoint_hours[..., None])
     most = pairs.work_hours if interval_hours is None else np.minimum(pairs.work_hours, interval_hours)
     return np.asarray(np.minimum(best, most[..., None]))
 
@@ -339,42 +308,10 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
 
 
 def _on_spot(failures: Floats, wait: Floats, first: Floats, second: Floats) -> Floats:
-    """The most of q at so many failures, if waits beyond `first` hours call in the first half, beyond `second` in the other."""
-    wait, left, share = np.maximum(wait, _AT_ONCE), np.ones(()), np.zeros(())
+    """An upper bound on q at so many failures: waits beyond `first` hours call in the first half, beyond `second` in the other."""
+    wait, left, share = np.maximum(wait, AT_ONCE_HOURS), np.ones(()), np.zeros(())
     for longest in (first, second):
         calls = np.maximum(failures / 2 * np.exp(-np.maximum(longest, 0.0) / wait), 1e-9)
         called = -np.expm1(-calls)
         left, share = left * (1.0 - called), share + left / 2 * called / calls
     return np.asarray(share)
-
-
-def _best_interval(rate: Floats, write: Floats) -> Floats:
-    """The interval at which an hour of work takes least: 1 - x = e^(-x - rate d) with x = rate tau, by bisection."""
-    cost = rate * write
-    if cost.size == 1:
-        return np.maximum(_rate_times_interval(float(cost.item())) / rate, 1e-9)
-    distinct, which = np.unique(cost, return_inverse=True)
-    roots = np.array([_rate_times_interval(cost) for cost in distinct]) if len(distinct) <= _FEW else None
-    low = (_rates_times_intervals(distinct) if roots is None else roots)[which].reshape(cost.shape)
-    return np.maximum(low / rate, 1e-9)
-
-
-def _rates_times_intervals(cost: Floats) -> Floats:
-    low, high = np.zeros_like(cost), np.ones_like(cost)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        rising = 1.0 - middle > np.exp(-middle - cost)
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    return low
-
-
-def _rate_times_interval(cost: float) -> float:
-    """The root for a single cost: some ten times faster than on a small array."""
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if 1.0 - middle > math.exp(-middle - cost):
-            low = middle
-        else:
-            high = middle
-    return low

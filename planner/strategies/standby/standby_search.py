@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.runtime.time_limit import go_on
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
+from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, least, least_at
+from gpuplan.planner.strategies.standby.standby_bound import least, least_at
 from gpuplan.planner.strategies.standby.standby_switching import intervals, usd_by_interval
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE, Cells
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, Cells, least
+from gpuplan.planner.strategies.standby.standby_bound import least
 from tests.planner.strategies.standby.standby_cases import a_pair
 
 RESTART, SETUP, POINTS = 0.25, 0.25, 16_000

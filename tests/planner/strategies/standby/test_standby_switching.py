@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import expected_hours
 from gpuplan.planner.strategies.standby import standby_search
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
+from gpuplan.planner.strategies.standby.normal_cells import COARSE
 from gpuplan.planner.strategies.standby.preemption_losses import chance_within, normal_cdf, segment_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import COARSE
 from gpuplan.planner.strategies.standby.standby_bound import least as bound_of_pairs
 from gpuplan.planner.strategies.standby.standby_search import Offered, cheapest_pair
 from gpuplan.planner.strategies.standby.standby_switching import Floats, intervals, outcomes
