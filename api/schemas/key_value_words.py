@@ -209,6 +209,8 @@ def _put(made: JsonObject, path: tuple[str, ...], value: object) -> None:
 
 
 def _unknown(name: str) -> str:
+    if name.lower() in ("epoch", "epochs"):
+        return "unknown word; give the tokens or samples of all epochs together, as in samples=115M"
     near = nearest(name, [*WORDS, *_ALSO], most=1)
     if near:
         known = _ALSO.get(near[0], near[0])
