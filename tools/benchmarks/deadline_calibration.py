@@ -1,6 +1,6 @@
 """Calibration of the chance of the deadline on availability traces: `python -m tools.benchmarks.deadline_calibration TRACES`.
 
-Runs on spot that never take on-demand (`tools.fitting.spot_waits`) in sets of 1, 2, 3 and 6 zones recorded together, where
+Runs on spot that never take on-demand (`tools.fitting.spot_waits`) in sets of 1 to 6 zones recorded together, where
 they take whichever is up. The modelled chance is that of a plan under the default settings, on old accelerators without a
 published interruption rate, in so many zones. Bins of the modelled chance stand beside the share that ended in time, with
 intervals from resampled days; a day of all zones recorded together is resampled as a whole. "Of the earlier halves" takes
@@ -88,11 +88,12 @@ def main(folder: str) -> None:
     earlier, later = ([half(trace, number) for trace in single] for number in (0, 1))
     waits, share = mean_waits(earlier), spot_waits().typical_share
     spread = fitted([one for _, one in over_zones(earlier, 1)], share * waits[0][0])
-    for zones in (1, 6):
+    for zones in range(1, 7):
         where = f"one node in {zones} zone{'s' if zones > 1 else ''}"
-        wait = share * waits[zones - 1][0]
         show(f"{where}, default settings, all days", over_zones(single, zones), by_default(zones))
-        title = f"{where}, waits ({wait:.2g} h) and spread ({spread:g}) of the earlier halves, starts of the later"
+    for zones in (1, 6):
+        wait = share * waits[zones - 1][0]
+        title = f"{zones} zones, waits ({wait:.2g} h) and spread ({spread:g}) of the earlier halves, starts of the later"
         show(title, over_zones(later, zones), at_waits(wait, spread))
     show("one node in one zone, back at once", over_zones(single, 1), at_waits(0.0, 0.0))
     several = [trace for trace in traces if trace.nodes > 1]
