@@ -1,12 +1,8 @@
-"""Whether runs on spot that lose nothing should be told apart: `python -m tools.benchmarks.runs_without_loss TRACES`.
+"""A law of hours on spot that never ends before its work: `python -m tools.benchmarks.runs_without_loss TRACES`.
 
-A plan takes hours on spot as one lognormal. Here they are a mixture instead: with the probability
-
-    p = (1 + r H / k)^-k                                       k to infinity: e^(-r H), independent losses
-
-a run of H hours of work and checkpoints at r losses per hour loses nothing and takes H. Else the hours beyond H are lognormal
-around what keeps the hours of all runs, with the variance that is left in a zone and a spread in proportion to the waiting in
-them. Losses that differ more between zones (k) only raise p. Both models are compared on sets of 1 to 6 zones: with
+A plan takes hours on spot as one lognormal, which puts runs before the hours H that they take without a loss, work and
+checkpoints. Here only the hours beyond H are lognormal: with the mean L of a plan, a spread of its losses in a zone, and a
+spread between zones in proportion to the share of L that is waiting. Both laws are compared on sets of 1 to 6 zones: with
 constants of all days, and with those of the earlier half on the later. Beside them stand the shares in time of the earlier half
 themselves: what no constants of it can do much better than on the later. docs/accuracy.md has the result.
 """
@@ -40,12 +36,8 @@ from tools.fitting.spot_waits import (
 )
 
 ZONES = range(1, 7)
-#: Grids of k, of the share of the mean wait that counts, and of the spread per share of waiting.
-EVENNESS, WAIT_SHARES, SPREADS = (
-    (1.0, 2.5, 5.0, math.inf),
-    (0.35, 0.5, 0.75, 1.0, 1.5),
-    np.arange(0, 12.1, 0.5).tolist(),
-)
+#: Grids of the share of the mean wait that counts, and of the spread per share of waiting.
+WAIT_SHARES, SPREADS = (0.25, 0.35, 0.5, 0.75, 1.0, 1.5), np.arange(0, 12.1, 0.25).tolist()
 
 
 class Cell(NamedTuple):
@@ -77,10 +69,9 @@ class Lognormal(NamedTuple):
         return cell.one.chance(self.wait_share * cell.mean_wait, self.spread)
 
 
-class Mixture(NamedTuple):
-    """The constant k, the share of the mean wait that counts, and the spread per share of waiting beyond H."""
+class Shifted(NamedTuple):
+    """The share of the mean wait that counts, and the spread of lost hours per share of waiting among them."""
 
-    evenness: float
     wait_share: float
     spread: float
 
@@ -88,14 +79,12 @@ class Mixture(NamedTuple):
         """The modelled chance of the deadline."""
         one = cell.one
         lossless, hours, waiting, variance = _hours(one.nodes, one.work_hours, self.wait_share * cell.mean_wait)
-        losses, room = rate_of(one.nodes) * lossless, one.deadline_hours - SETUP_HOURS
-        none = math.exp(-losses) if math.isinf(self.evenness) else (1 + losses / self.evenness) ** -self.evenness
-        beyond = (hours - lossless) / (1 - none)
-        if room <= lossless:
-            return none * (room == lossless)
-        left = max((variance + (hours - lossless) ** 2) / (1 - none) - beyond**2, 0.0)
-        sigma = math.sqrt(math.log1p(left / beyond**2) + (self.spread * waiting / (hours - lossless)) ** 2)
-        return none + (1 - none) * NormalDist().cdf(math.log((room - lossless) / beyond) / max(sigma, 1e-6))
+        lost, room = hours - lossless, one.deadline_hours - SETUP_HOURS - lossless
+        if room <= 0:
+            return 0.0
+        in_zone = math.log1p(variance / lost**2)
+        sigma = math.hypot(math.sqrt(in_zone), self.spread * waiting / lost)
+        return NormalDist().cdf((math.log(room / lost) + in_zone / 2) / sigma)
 
 
 @cache
@@ -120,7 +109,7 @@ def cells(traces: Sequence[NamedTrace], zones: int, mean_wait: float) -> list[Ce
     return list(by_key.values())
 
 
-def likeliest[Model: (Lognormal, Mixture)](some: Sequence[Cell], grid: Sequence[Model]) -> Model:
+def likeliest[Model: (Lognormal, Shifted)](some: Sequence[Cell], grid: Sequence[Model]) -> Model:
     """The model under which the shares in time are likeliest; every cell counts alike."""
 
     def fit(model: Model) -> float:
@@ -180,10 +169,10 @@ def main(folder: str) -> None:
     nodes_halves = [{"nodes": cells([half(trace, number) for trace in several], 1, waits[0])} for number in (0, 1)]
     show("shares of the earlier half, judged on later", later | nodes_halves[1], as_before(earlier | nodes_halves[0]))
     lognormals = [Lognormal(spot_waits().typical_share, spread) for spread in SPREADS]
-    mixtures = [Mixture(*values) for values in product(EVENNESS, WAIT_SHARES, SPREADS)]
+    shifted = [Shifted(*values) for values in product(WAIT_SHARES, SPREADS)]
     for name, fit_to, judged in (("all days", whole, whole | nodes), ("earlier half, judged on later", earlier, later)):
         some = [cell for group in fit_to.values() for cell in group]
-        for model in (likeliest(some, lognormals), likeliest(some, mixtures)):
+        for model in (likeliest(some, lognormals), likeliest(some, shifted)):
             show(f"{model}, {name}", judged, model.chance)
 
 
