@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -164,8 +165,12 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
 
 def _cheaper(plan: Plan, ladder: CapacityLadder) -> list[str]:
     """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
-    if ladder.cheapest_if_obtained is not None:
-        return [f"cheaper if obtained: {_step(plan, ladder.cheapest_if_obtained, names_zone=False)}"]
+    cheapest = ladder.cheapest_if_obtained
+    if cheapest is not None:
+        tried = {
+            replace(one, after_minutes=0.0, chance_when_tried=cheapest.chance_when_tried) for one in shown_choices(plan)
+        }
+        return [] if cheapest in tried else [f"cheaper if obtained: {_step(plan, cheapest, names_zone=False)}"]
     order = ladder.best_order
     if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
         return []

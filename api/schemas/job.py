@@ -197,7 +197,9 @@ def _preset_faults(given: PresetDocument) -> list[Fault]:
     if given.tokens is None and given.samples is None:
         unit = find_preset(given.model).unit
         accepted = "the tokens or samples" if unit == "tokens" else "the samples"
-        faults.append(Fault(("workload", unit), f"is missing; give {accepted} to train on, those of all epochs together"))
+        faults.append(
+            Fault(("workload", unit), f"is missing; give {accepted} to train on, those of all epochs together")
+        )
     elif given.tokens is not None and given.samples is not None:
         faults.append(Fault(("workload", "tokens"), "contradicts samples; give one of the two"))
     if given.global_batch_tokens is not None and given.global_batch_samples is not None:

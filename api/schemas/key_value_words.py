@@ -131,7 +131,7 @@ def field_of_value(text: str) -> str | None:
     """The word whose value `text` can only be, such as method for `lora` or vendors for `nvidia`; None if there is none."""
     value = text.lower()
     for name in _BY_VALUE:
-        if value in WORDS[name].choices:
+        if {value, value.replace("-", "_")} & set(WORDS[name].choices):
             return name
     if value in {accelerator.vendor.lower() for accelerator in accelerators().values()}:
         return "vendors"

@@ -34,6 +34,8 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import InfeasibleAnswer, Plan, PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.wire import wire
+from tests.api.presentation.test_plan import CHOICE, PLAN
+from tests.partial_answers import answer_of
 
 FILES = Path(__file__).resolve().parents[3] / "examples"
 EXAMPLES = sorted(path for path in FILES.glob("*.yaml") if path.name != "inventory.yaml")
@@ -196,6 +198,17 @@ def test_a_coloured_answer_has_the_same_lines(gpuplan: Services, job: dict[str, 
     plain = [line.rstrip() for line in Text.from_ansi(shown(answer, coloured=True)).plain.splitlines()]
     assert plain == [line.rstrip() for line in shown(answer).splitlines()]
     assert "\x1b[" in shown(answer, coloured=True)
+
+
+def test_the_cheapest_if_obtained_is_not_named_again_after_the_next_choices() -> None:
+    choice = CHOICE | {"cost_usd": "1400.00", "chance": 0.2, "chance_when_tried": 0.2, "after_minutes": 0.0}
+    other, tried = (
+        choice | {"nodes": 3, "after_minutes": 20.0},
+        choice | {"after_minutes": 40.0, "chance_when_tried": 0.1},
+    )
+    for next_choices, lines in (([other], 1 + 2), ([other, tried], 2)):
+        ladder = {"chance": 0.5, "cheapest_if_obtained": choice, "next_choices": next_choices}
+        assert ladder_lines(answer_of(Plan, PLAN["plan"] | {"capacity_ladder": ladder})) == lines
 
 
 def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services) -> None:

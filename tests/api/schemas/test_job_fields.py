@@ -81,6 +81,12 @@ def test_a_field_of_a_job_with_a_preset_is_a_word_whose_example_is_read(field: W
         assert by_name == job_of_words([model, *needed, *adapters, spoken])
 
 
+@pytest.mark.parametrize("word", ["on_demand", "on-demand", "On-Demand"])
+def test_a_price_kind_by_itself_is_read_with_either_dash(word: str) -> None:
+    job = parse_job(job_of_words(["llama-3-8b", word, "spot", "tokens=1B"]), now=NOW)
+    assert job.constraints.price_kinds == ("on_demand", "spot")
+
+
 def test_the_form_of_slack_has_the_fields_that_ask_for_it() -> None:
     shown = {block["block_id"] for block in form({})["blocks"]} - {"model", "amount"}
     assert shown == {word for word, field in WORDS.items() if field.about.in_modal}
