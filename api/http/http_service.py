@@ -42,7 +42,7 @@ from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.composition import Services
 from gpuplan.api.web import not_found
 from gpuplan.api.web.router import router as web_router
-from gpuplan.catalog.store.quota_use import QuotaExceeded
+from gpuplan.catalog.store.access_store import QuotaExceeded
 
 if TYPE_CHECKING:
     from gpuplan.api.slack.slack_settings import SlackSettings

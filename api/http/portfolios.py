@@ -31,7 +31,7 @@ from gpuplan.api.schemas.portfolio import PortfolioDocument
 from gpuplan.api.security.authorization import owner
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 
 router = APIRouter()
 

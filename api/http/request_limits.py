@@ -20,7 +20,7 @@ from gpuplan.api.http.extra_headers import add_headers
 from gpuplan.api.http.problem_details import Refused, problem
 from gpuplan.api.security.access_settings import Variables
 from gpuplan.api.security.identity import Identity
-from gpuplan.catalog.store.quota_use import QuotaExceeded
+from gpuplan.catalog.store.access_store import QuotaExceeded
 
 _MINUTE = 60
 _DAY = 86_400

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.presentation.csv_cells import write_csv
-from gpuplan.catalog.store.saved_answers import as_json
+from gpuplan.catalog.store.schema.column_types import as_json
 from gpuplan.planner.model.wire import wire
 
 JSON = "application/json"

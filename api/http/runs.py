@@ -17,7 +17,7 @@ from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.jobs.thread_pool import RunPool
 from gpuplan.api.schemas.run import Run
 from gpuplan.api.services.background_runs import Cancellation
-from gpuplan.catalog.store.stored_runs import LIVE
+from gpuplan.catalog.store.run_store import LIVE
 
 router = APIRouter()
 #: How often to poll a run.

@@ -11,9 +11,8 @@ from gpuplan.api.jobs.run_failures import failure_of
 from gpuplan.api.schemas.refresh_answers import Progress, RefreshSummary, RefreshWithoutReport
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.store.refresh_records import RefreshRecord
-from gpuplan.catalog.store.run_store import RunStore
-from gpuplan.catalog.store.stored_runs import Run, Status
+from gpuplan.catalog.store.refresh_store import RefreshRecord
+from gpuplan.catalog.store.run_store import Run, RunStore, Status
 
 if TYPE_CHECKING:
     from gpuplan.providers.refresh.parallel_fetch import Progress as TellProgress

@@ -6,7 +6,7 @@ from gpuplan.api.jobs.run_failures import faults_of
 from gpuplan.api.schemas.problem import FieldProblem
 from gpuplan.api.schemas.run import Run, RunError, RunKind
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.store.stored_runs import Run as StoredRun
+from gpuplan.catalog.store.run_store import Run as StoredRun
 
 #: The address of the answer of each kind of run.
 ANSWERS_AT = {"portfolio": "/v1/portfolios/{}", "buy": "/v1/buy/{}", "refresh": "/v1/refreshes/{}"}

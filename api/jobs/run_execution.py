@@ -14,7 +14,7 @@ from gpuplan.api.jobs.search_history import SearchHistory, SearchProgress
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
-from gpuplan.catalog.store.stored_runs import Run, Status
+from gpuplan.catalog.store.run_store import Run, Status
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:

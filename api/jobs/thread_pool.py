@@ -13,8 +13,7 @@ from typing import Protocol
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.store.run_store import RunStore
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run, RunStore
 
 log = logging.getLogger("gpuplan.runs")
 

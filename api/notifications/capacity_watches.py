@@ -19,7 +19,7 @@ from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Watch
 from gpuplan.planner.serialization.phase_document import usd as usd_of
 
 CAPACITY = "capacity"

@@ -17,8 +17,7 @@ from gpuplan.api.notifications.channels import Receiver, named, receiver
 from gpuplan.api.notifications.webhook_sending import NotTaken, Patience, send, web_client
 from gpuplan.api.schemas.channel import ChannelDocument
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.stored_notifications import Notification
-from gpuplan.catalog.store.watch_store import WatchStore
+from gpuplan.catalog.store.watch_store import Notification, WatchStore
 from gpuplan.providers.rate_limit import RateLimit
 
 LONGEST_WAIT = timedelta(days=7)

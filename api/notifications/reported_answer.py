@@ -15,7 +15,7 @@ from gpuplan.api.schemas.watch_answers import (
     WatchedOffer,
 )
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Watch
 from gpuplan.planner.model.plan import Infeasible, PlanAnswer
 
 

@@ -32,8 +32,7 @@ from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.catalog.store.stored_notifications import Notification
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Notification, Watch
 from gpuplan.planner.model.wire import wire
 from gpuplan.providers.error_redaction import redacted_text
 

@@ -19,8 +19,7 @@ from gpuplan.api.schemas.watch_answers import (
 )
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.store.stored_notifications import Notification
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Notification, Watch
 from gpuplan.planner.model.shared import Moment, Usd
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.phase_document import usd as usd_of

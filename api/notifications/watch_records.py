@@ -47,8 +47,8 @@ from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
-from gpuplan.catalog.store.stored_notifications import Notification as StoredNotification
-from gpuplan.catalog.store.stored_watches import Watch as StoredWatch
+from gpuplan.catalog.store.watch_store import Notification as StoredNotification
+from gpuplan.catalog.store.watch_store import Watch as StoredWatch
 from gpuplan.planner.model.wire import wire
 from gpuplan.providers.error_redaction import redacted_text
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from gpuplan.api.security.identity import SCOPES, Identity, with_lesser
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.catalog.store.stored_keys import StoredKey
+from gpuplan.catalog.store.access_store import StoredKey
 
 #: The prefix identifies the format, so that leaked keys can be searched for in logs and repositories.
 PREFIX = "gpk"

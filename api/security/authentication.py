@@ -21,8 +21,7 @@ from gpuplan.api.security.identity import SCOPES, Identity
 from gpuplan.api.security.oidc import Issuer, NotAccepted
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.runtime.monotonic_clocks import ForwardClock
-from gpuplan.catalog.store.access_store import AccessStore
-from gpuplan.catalog.store.stored_keys import USE_IS_NOTED_EVERY, StoredKey, StoredSession
+from gpuplan.catalog.store.access_store import USE_IS_NOTED_EVERY, AccessStore, StoredKey, StoredSession
 
 log = logging.getLogger("gpuplan.identity")
 

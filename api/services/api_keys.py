@@ -8,7 +8,7 @@ from gpuplan.api.security.authorization import record
 from gpuplan.api.security.identity import SCOPES
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.stored_keys import StoredKey
+from gpuplan.catalog.store.access_store import StoredKey
 
 
 class KeyService:

@@ -8,9 +8,9 @@ from gpuplan.api.schemas.run import Run
 from gpuplan.api.security.authorization import record, viewer
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.store.run_store import LIVE
+from gpuplan.catalog.store.run_store import Run as StoredRun
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_runs import LIVE
-from gpuplan.catalog.store.stored_runs import Run as StoredRun
 
 #: What the answer of a kind of run is called, where that is not the kind's own name.
 _NOUNS = {"buy": "decision"}

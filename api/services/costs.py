@@ -20,8 +20,8 @@ from gpuplan.api.services.month_costs import Amounts, MonthCosts, month_costs
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 from gpuplan.catalog.model.money import usd_display, usd_text
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.saved_answers import SavedPlan
-from gpuplan.catalog.store.stored_costs import AdoptedPlan
+from gpuplan.catalog.store.cost_store import AdoptedPlan
+from gpuplan.catalog.store.plan_store import SavedPlan
 from gpuplan.planner.model.wire import wire
 
 ASSUMPTIONS = (

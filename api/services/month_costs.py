@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from gpuplan.api.exports.focus import pieces
 from gpuplan.api.exports.handover_reader import read_handover
 from gpuplan.api.exports.plan_handover import Handover, Phase
-from gpuplan.catalog.store.stored_actuals import Actual
-from gpuplan.catalog.store.stored_costs import PlanWithReports
+from gpuplan.catalog.store.cost_store import PlanWithReports
+from gpuplan.catalog.store.plan_store import Actual
 
 #: Parts of the cost that grow with the work done and not with the hours.
 BY_WORK = ("egress",)

@@ -8,7 +8,7 @@ from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.ownership import EVERYBODY
-from gpuplan.catalog.store.stored_notes import PlanNote
+from gpuplan.catalog.store.plan_store import PlanNote
 
 LONGEST_NOTE = 4_000
 

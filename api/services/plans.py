@@ -18,7 +18,8 @@ from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
-from gpuplan.catalog.store.saved_answers import SavedPlan, as_json
+from gpuplan.catalog.store.plan_store import SavedPlan
+from gpuplan.catalog.store.schema.column_types import as_json
 from gpuplan.planner.model.plan import InfeasibleAnswer, Plan, PlanAnswer, PlanMeta, PlannedAnswer
 from gpuplan.planner.model.settings import PRICES, PlannerSettings
 from gpuplan.planner.model.wire import wire

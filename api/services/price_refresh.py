@@ -17,7 +17,7 @@ from gpuplan.catalog.model.provider_names import is_own_rates
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.audit_log import write_audit
-from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.refresh_store import RefreshRecord
 from gpuplan.catalog.store.store import Store
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds

@@ -10,7 +10,7 @@ from gpuplan.api.security.authorization import owner
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, days_between
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 
 if TYPE_CHECKING:
     from gpuplan.planner.model.procurement import DecidedAnswer, DecisionAnswer

@@ -15,7 +15,7 @@ from gpuplan.catalog.model.regions import Region
 from gpuplan.catalog.model.regions import regions as known_regions
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
-from gpuplan.catalog.store.stored_quotas import QuotaReading
+from gpuplan.catalog.store.capacity_store import QuotaReading
 from gpuplan.providers.cloud_endpoints import Sources
 
 #: Regions read concurrently.

@@ -14,9 +14,9 @@ from gpuplan.api.services.watched_jobs import WatchService
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.ownership import UNRESTRICTED
 from gpuplan.catalog.store.refresh_lock import RefreshRunning
-from gpuplan.catalog.store.refresh_records import USUAL_LIST
+from gpuplan.catalog.store.refresh_store import USUAL_LIST
+from gpuplan.catalog.store.run_store import LIVE
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_runs import LIVE
 
 if TYPE_CHECKING:
     from gpuplan.api.jobs.queue.shared_refresh import SharedRefreshes

@@ -14,9 +14,8 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.ownership import Viewer
-from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.catalog.store.plan_store import Actual, SavedPlan
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.plan import InfeasibleAnswer
 from gpuplan.planner.model.shared import Phase
 from gpuplan.planner.performance.learned_corrections import learned_from

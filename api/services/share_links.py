@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from gpuplan.api.schemas.access import NewShare, Share, Shares
 from gpuplan.api.security.authorization import keys_in_force, record, viewer
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
-from gpuplan.catalog.store import stored_shares
+from gpuplan.catalog.store import share_store
 from gpuplan.catalog.store.ownership import Kind, NotOwned
 from gpuplan.catalog.store.snapshot_list import NotStored
 
@@ -33,7 +33,7 @@ class ShareService:
         kind, object_id = parse_share(document)
         text, secret = new_secret(SHARE_PREFIX)
         entry = record("share.make", f"{secret.id} to {object_id}", now)
-        share = stored_shares.Share(
+        share = share_store.Share(
             id=secret.id,
             secret_hash=secret.secret_hash,
             kind=kind,
@@ -91,7 +91,7 @@ class ShareService:
         return share.kind, share.object_id
 
 
-def shown_share(share: stored_shares.Share) -> Share:
+def shown_share(share: share_store.Share) -> Share:
     """A link without its secret."""
     return Share(
         id=share.id,

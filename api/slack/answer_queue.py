@@ -32,8 +32,8 @@ from gpuplan.api.slack.watch_notifications import tell_watches
 from gpuplan.api.slack.workspaces import requester_of, token_of
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
-from gpuplan.catalog.store.quota_use import QuotaExceeded
-from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.access_store import QuotaExceeded
+from gpuplan.catalog.store.slack_store import SlackAnswer
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services

@@ -16,9 +16,9 @@ from gpuplan.api.schemas.watch_answers import Watch
 from gpuplan.api.security.authorization import owner, record
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.slack_store import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_watches import Watch as StoredWatch
+from gpuplan.catalog.store.watch_store import Watch as StoredWatch
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:

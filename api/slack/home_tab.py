@@ -16,7 +16,7 @@ from gpuplan.api.slack.plan_message import NEW, SHOW
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.workspaces import identity_of, unknown_workspace
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.catalog.store.plan_store import SavedPlan
 from gpuplan.planner.model.plan import Infeasible
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gpuplan.api.slack.slash_commands import COMMANDS, LAST, Question
 from gpuplan.api.slack.workspaces import scopes_of, unknown_workspace
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.slack_store import SlackAnswer
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services

@@ -21,7 +21,7 @@ from gpuplan.api.slack.other_messages import history_message, note, price_messag
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.slack_store import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
 from gpuplan.planner.model.wire import wire

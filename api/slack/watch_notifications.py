@@ -13,7 +13,7 @@ from gpuplan.api.slack.channel_watches import place_of
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.workspaces import token_of
-from gpuplan.catalog.store.stored_notifications import Notification
+from gpuplan.catalog.store.watch_store import Notification
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services

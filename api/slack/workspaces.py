@@ -9,8 +9,7 @@ from gpuplan.api.security.identity import SCOPES, Identity, Scope, with_lesser
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.slack_answers import SlackAnswer
-from gpuplan.catalog.store.slack_workspaces import SlackWorkspace
+from gpuplan.catalog.store.slack_store import SlackAnswer, SlackWorkspace
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services

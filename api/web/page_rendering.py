@@ -25,8 +25,8 @@ from gpuplan.api.security.identity import Identity
 from gpuplan.api.web.assets import asset_url
 from gpuplan.api.web.template_filters import FILTERS
 from gpuplan.catalog.runtime.errors import Fault, StoreFailure, UnusableInput
+from gpuplan.catalog.store.access_store import QuotaExceeded
 from gpuplan.catalog.store.ownership import NotOwned
-from gpuplan.catalog.store.quota_use import QuotaExceeded
 from gpuplan.catalog.store.snapshot_list import NotStored
 
 #: Only own resources, nothing inline, no framing by other sites, no forms to other sites.

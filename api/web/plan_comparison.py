@@ -9,7 +9,7 @@ from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.api.web.job_form import stated
-from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.catalog.store.plan_store import SavedPlan
 from gpuplan.planner.model.plan import Plan, PlanAnswer
 
 #: Plans in the list, and side by side.

@@ -38,7 +38,7 @@ from gpuplan.api.web.what_if import (
 )
 from gpuplan.catalog.parsing.quantities import MAX_HOURS, MAX_USD
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.catalog.store.stored_notes import PlanNote
+from gpuplan.catalog.store.plan_store import PlanNote
 from gpuplan.planner.model.plan import PlanAnswer, PlannedAnswer
 from gpuplan.planner.model.wire import wire
 

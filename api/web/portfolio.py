@@ -33,8 +33,8 @@ from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines
 from gpuplan.api.web.search_view import search_figure
 from gpuplan.api.web.text_sections import keyed, sections
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.store.run_store import LIVE, Run
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_runs import LIVE, Run
 from gpuplan.planner.model.portfolio import PortfolioAnswer, PortfolioPlan
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(needs("read"))])

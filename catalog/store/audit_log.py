@@ -43,7 +43,7 @@ class StoredAudit:
 
 def write_audit(connection: sa.Connection, record: AuditRecord) -> None:
     """Add a record."""
-    insert(connection, audit, {name: getattr(record, name) for name in AuditRecord.__slots__})
+    insert(connection, audit, record)
 
 
 def read_audit(

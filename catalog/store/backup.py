@@ -14,6 +14,24 @@ from gpuplan.catalog.store.schema_upgrade import revision_of
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.table_rows import Summing, TableSum, existing_tables, rows_of, sums
 
+#: One fault shows that the file is damaged; SQLite would list a hundred.
+_CHECK = "PRAGMA integrity_check(1)"
+
+
+def damage(path: Path) -> str | None:
+    """The first fault in the SQLite file, in SQLite's words (a damaged page, an index that misses a row), or None.
+
+    Raises `sqlite3.OperationalError` if the file cannot be opened.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+        try:
+            [(report,)] = connection.execute(_CHECK).fetchall()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            report = str(error)
+    return None if report == "ok" else str(report)[:200]
+
 
 def back_up(store: Store, path: Path) -> Manifest:
     """Write the backup and return its manifest. Readers and writers continue meanwhile.

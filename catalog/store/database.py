@@ -3,11 +3,11 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -15,6 +15,9 @@ from platformdirs import user_data_path
 
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VARIABLE = "GPUPLAN_DATABASE_URL"
 FILE_NAME = "gpuplan.sqlite3"
@@ -189,14 +192,22 @@ def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection
         yield connection
 
 
-def insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Insert a row."""
-    connection.execute(sa.insert(table), dict(row))
+def insert(connection: sa.Connection, table: sa.Table, record: "DataclassInstance") -> None:
+    """Insert a record, whose fields have the names of the columns."""
+    connection.execute(sa.insert(table), row_of(table, record))
 
 
-def insert_or_ignore(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
-    """Insert a row unless its key exists. Returns whether it was inserted."""
-    return bool(connection.execute(_ignoring(table, connection.dialect.name), dict(row)).rowcount == 1)
+def row_of(table: sa.Table, record: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a record that the table has columns for."""
+    return {field.name: getattr(record, field.name) for field in fields(record) if field.name in table.c}
+
+
+def insert_or_ignore(
+    connection: sa.Connection, table: sa.Table, record: "Mapping[str, Any] | DataclassInstance"
+) -> bool:
+    """Insert a row or a record unless its key exists. Returns whether it was inserted."""
+    row = dict(record) if isinstance(record, Mapping) else row_of(table, record)
+    return bool(connection.execute(_ignoring(table, connection.dialect.name), row).rowcount == 1)
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any], *, add: str) -> int:
@@ -236,7 +247,9 @@ def named_failures(url: sa.URL) -> Iterator[None]:
     except OSError as error:
         advice = "make it writable, or point GPUPLAN_DATABASE_URL elsewhere"
         raise StoreFailure(f"database {shown(url)}: {error.strerror or error}; {advice}") from error
-    except sa.exc.DBAPIError as error:
+    except sa.exc.StatementError as error:
+        if not isinstance(error, sa.exc.DBAPIError) and isinstance(error.orig, ValueError | TypeError):
+            raise error.orig from None  # a value that its column does not take
         raise StoreFailure(_line(url, str(error.orig))) from error
     except sqlite3.Error as error:
         raise StoreFailure(_line(url, str(error))) from error

@@ -13,10 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from gpuplan.catalog.store.database import insert_or_ignore
-from gpuplan.catalog.store.saved_answers import as_json
+from gpuplan.catalog.store.run_store import LIVE, Run, read_run
 from gpuplan.catalog.store.schema import refresh_parts, runs
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.catalog.store.stored_runs import LIVE, Run, read_run
 
 #: The region under which a provider's list of regions is stored.
 LISTING = ""
@@ -44,7 +43,7 @@ def live_run(connection: sa.Connection, run_id: str) -> Run | None:
 
 def set_out(connection: sa.Connection, run_id: str, request: Mapping[str, Any], now: datetime) -> None:
     """Record that the refresh is running, and the parameters that its processes share."""
-    values = {"status": "running", "started_at": now, "request": as_json(request), "attempt": 1}
+    values = {"status": "running", "started_at": now, "request": dict(request), "attempt": 1}
     connection.execute(sa.update(runs).where(runs.c.id == run_id).values(values))
 
 
@@ -56,7 +55,7 @@ def store_part(connection: sa.Connection, run_id: str, part: Part) -> None:
 
 def note_progress(connection: sa.Connection, run_id: str, progress: Mapping[str, Any]) -> None:
     """Record the progress of the refresh."""
-    connection.execute(sa.update(runs).where(runs.c.id == run_id).values(progress=as_json(progress)))
+    connection.execute(sa.update(runs).where(runs.c.id == run_id).values(progress=dict(progress)))
 
 
 def has_part(connection: sa.Connection, run_id: str, provider: str, region: str) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import sqlalchemy as sa
 
 from gpuplan.catalog.store.ownership import Kind, forget_owners_of_missing
-from gpuplan.catalog.store.saved_answers import KEEP_RESPONSES
+from gpuplan.catalog.store.plan_store import KEEP_RESPONSES, forget_notes_of_missing
 from gpuplan.catalog.store.schema import (
     actuals,
     adopted_plans,
@@ -34,7 +34,6 @@ from gpuplan.catalog.store.schema import (
     watches,
 )
 from gpuplan.catalog.store.snapshot_list import StoredSnapshot, all_snapshots, current_snapshot
-from gpuplan.catalog.store.stored_notes import forget_notes_of_missing
 
 #: Ids of plans and snapshots as they occur in a watch's last notification.
 _ID = re.compile(r"(?:[a-z]+-)?[0-9a-f]{20,}")
@@ -138,7 +137,7 @@ def _before(now: datetime, days: int | None) -> datetime | None:
 
 def _followed(connection: sa.Connection) -> set[str]:
     """The ids of plans and snapshots that watches compare with."""
-    seen = connection.execute(sa.select(watches.c.last_told)).scalars()
+    seen = connection.execute(sa.select(sa.type_coerce(watches.c.last_told, sa.Text))).scalars()
     return {plan_id for text in seen for plan_id in _ID.findall(text)}
 
 

@@ -16,11 +16,9 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.access_store import AccessStore
 from gpuplan.catalog.store.database import connect, database_url, named_failures
-from gpuplan.catalog.store.plan_store import PlanStore
+from gpuplan.catalog.store.plan_store import PlanStore, SavedPlan, read_ids
 from gpuplan.catalog.store.price_points import instance_types_at, price_rows_at, readings_at, write_contents
-from gpuplan.catalog.store.refresh_records import RefreshRecord, write_refresh
-from gpuplan.catalog.store.refresh_store import RefreshStore
-from gpuplan.catalog.store.saved_answers import SavedPlan
+from gpuplan.catalog.store.refresh_store import RefreshRecord, RefreshStore, write_refresh
 from gpuplan.catalog.store.schema import snapshots
 from gpuplan.catalog.store.schema_upgrade import to_head
 from gpuplan.catalog.store.snapshot_list import (
@@ -31,7 +29,6 @@ from gpuplan.catalog.store.snapshot_list import (
     find_snapshot,
     is_stored,
 )
-from gpuplan.catalog.store.stored_actuals import read_ids
 from gpuplan.catalog.store.stored_columns import StoredOffers, stored_columns
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.store.stored_actuals import Actual
+from gpuplan.catalog.store.plan_store import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.stated_settings import stated_settings

@@ -11,9 +11,9 @@ from alembic.script import ScriptDirectory
 
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.database import connect, database_url
+from gpuplan.catalog.store.run_store import Run, queued_run
 from gpuplan.catalog.store.schema_upgrade import HEAD, alembic_config, downgrade, revision_of, to_head
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import Run, queued_run
 from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 

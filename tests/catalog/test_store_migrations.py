@@ -16,10 +16,10 @@ from alembic.script import ScriptDirectory
 
 import gpuplan.catalog.store.schema_upgrade
 from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.store.run_store import Run
 from gpuplan.catalog.store.schema import metadata
 from gpuplan.catalog.store.schema_upgrade import HEAD, alembic_config
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import Run
 from tests.catalog.snapshots_for_tests import NIGHT
 
 

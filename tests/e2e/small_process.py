@@ -9,7 +9,7 @@ import gpuplan.catalog.snapshots.embedded_snapshot
 import gpuplan.catalog.store.store
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_execution import KINDS
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 from tests.providers.fake_clouds import SHIPPED_AT, price, snapshot
 
 SHIPPED = snapshot(

@@ -17,8 +17,8 @@ import pytest
 import sqlalchemy as sa
 
 from gpuplan.api.jobs.queue.queued_pool import QueuedPool
+from gpuplan.catalog.store.run_store import Run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import Run
 from tests.e2e.forked import forked
 from tests.e2e.small_process import small_world
 from tests.patience import until

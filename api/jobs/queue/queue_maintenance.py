@@ -14,8 +14,8 @@ from gpuplan.api.jobs.queue.queue_names import EXECUTE, MAINTENANCE, RUNS
 from gpuplan.api.jobs.queue.queue_schema import JOBS
 from gpuplan.api.jobs.queue.task_queue import Queue, job
 from gpuplan.catalog.store.database import named_failures
+from gpuplan.catalog.store.run_store import LIVE
 from gpuplan.catalog.store.schema import runs
-from gpuplan.catalog.store.stored_runs import LIVE
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services

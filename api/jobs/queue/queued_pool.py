@@ -12,9 +12,8 @@ from gpuplan.api.jobs.queue.queue_schema import upgrade_queue
 from gpuplan.api.jobs.queue.task_queue import Queue, job
 from gpuplan.api.jobs.thread_pool import Busy
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.store.run_store import RunStore
+from gpuplan.catalog.store.run_store import LIVE, Run, RunStore, queued_run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import LIVE, Run, queued_run
 
 log = logging.getLogger("gpuplan.runs")
 

@@ -39,9 +39,9 @@ from gpuplan.catalog.store.refresh_parts import (
     set_out,
     store_part,
 )
+from gpuplan.catalog.store.run_store import LIVE, Run, end, queued_run
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import LIVE, Run, end, queued_run
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds
 from gpuplan.providers.refresh.parallel_fetch import Gathered, late, why

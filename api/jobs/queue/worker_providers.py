@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime
 
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud
 from gpuplan.providers.contract import Provider

@@ -6,12 +6,12 @@ import sqlalchemy as sa
 
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
 from gpuplan.catalog.model.provider_names import provider_names
+from gpuplan.catalog.store.access_store import has_valid_key
 from gpuplan.catalog.store.database import connect, database_url, named_failures, shown
 from gpuplan.catalog.store.schema_upgrade import HEAD, revision_of, suits
 from gpuplan.catalog.store.snapshot_list import current_snapshot
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.store_counts import activity, database_bytes, provider_prices
-from gpuplan.catalog.store.stored_keys import has_valid_key
 
 _NOT_YET = "no database yet: the first command creates it with the prices included in gpuplan"
 

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.store.schema.column_types import Texts, UtcMicros, metadata, text
+from gpuplan.catalog.store.schema.column_types import Texts, UtcMicros, document, metadata, text
 
 #: One row per answer, never changed: recent ones are reused, all are observations. Columns as in `CapacityAnswer`.
 capacity_answers = sa.Table(
@@ -28,7 +28,7 @@ capacity_answers = sa.Table(
     sa.Index("ix_capacity_answers_asked_at", "asked_at"),
 )
 
-#: The newest reading of each region's quotas by one account; `quotas` is a JSON object, see `stored_quotas`.
+#: The newest reading of each region's quotas by one account; `quotas` is a JSON object, see `capacity_store`.
 quota_readings = sa.Table(
     "quota_readings",
     metadata,
@@ -36,5 +36,5 @@ quota_readings = sa.Table(
     text("provider", primary_key=True),
     text("region", primary_key=True),
     sa.Column("read_at", UtcMicros, nullable=False),
-    text("quotas"),
+    document("quotas"),
 )

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.store.schema.column_types import Texts, UtcMicros, metadata, text
+from gpuplan.catalog.store.schema.column_types import Texts, UtcMicros, document, metadata, text
 
 #: No foreign key to `snapshots`: a plan may use a snapshot merged with owned machines.
 plans = sa.Table(
@@ -10,8 +10,8 @@ plans = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     text("snapshot_id"),
-    text("job"),
-    text("outcome"),
+    document("job"),
+    document("outcome"),
     sa.Column("created_at", UtcMicros, nullable=False),
 )
 
@@ -32,7 +32,7 @@ idempotency_keys = sa.Table(
     sa.Column("scope", sa.Text, primary_key=True),
     sa.Column("key", sa.Text, primary_key=True),
     text("request_hash"),
-    text("response"),
+    document("response"),
     sa.Column("created_at", UtcMicros, nullable=False, index=True),
 )
 
@@ -52,7 +52,7 @@ actuals = sa.Table(
     sa.Column("throughput", sa.Double),
     sa.Column("peak_memory_gib", sa.Double),
     sa.Column("preemptions", sa.Integer),
-    text("expected"),
+    document("expected"),
     sa.ForeignKeyConstraint(["plan_id"], ["plans.id"]),
 )
 
@@ -65,7 +65,7 @@ refreshes = sa.Table(
     sa.Column("finished_at", UtcMicros, nullable=False),
     text("outcome"),
     sa.Column("snapshot_id", sa.Text),
-    text("report"),
+    document("report"),
     sa.CheckConstraint("outcome IN ('whole', 'partial', 'refused', 'failed')", name="outcome"),
 )
 
@@ -75,11 +75,11 @@ watches = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     text("name"),
-    text("job"),
+    document("job"),
     sa.Column("channels", Texts, nullable=False),
     sa.Column("threshold_percent", sa.Double, nullable=False),
     sa.Column("created_at", UtcMicros, nullable=False),
-    text("last_told"),
+    document("last_told"),
     sa.Column("tellings", sa.Integer, nullable=False),
     sa.Column("checked_at", UtcMicros),
     text("problem"),
@@ -96,7 +96,7 @@ notifications = sa.Table(
     text("snapshot_id"),
     text("channel"),
     text("event"),
-    text("payload"),
+    document("payload"),
     sa.Column("created_at", UtcMicros, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("held_until", UtcMicros),
@@ -115,15 +115,15 @@ runs = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     text("kind"),
     text("status"),
-    text("request"),
+    document("request"),
     sa.Column("created_at", UtcMicros, nullable=False, index=True),
     sa.Column("started_at", UtcMicros),
     sa.Column("finished_at", UtcMicros),
     sa.Column("beat_at", UtcMicros, nullable=False),
     sa.Column("cancel_asked", sa.Boolean, nullable=False),
-    text("progress"),
-    sa.Column("answer", sa.Text),
-    sa.Column("error", sa.Text),
+    document("progress"),
+    document("answer", nullable=True),
+    document("error", nullable=True),
     sa.Column("attempt", sa.Integer),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
 )
@@ -207,11 +207,11 @@ slack_answers = sa.Table(
     text("user_id"),
     text("channel_id"),
     text("kind"),
-    text("request"),
+    document("request"),
     text("response_url"),
     sa.Column("created_at", UtcMicros, nullable=False, index=True),
     sa.Column("held_until", UtcMicros, nullable=False),
-    sa.Column("message", sa.Text),
+    document("message", nullable=True),
     text("plan_id", index=True),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("delivered_at", UtcMicros, index=True),
@@ -254,7 +254,7 @@ slack_installations = sa.Table(
     "slack_installations",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    text("installation"),
+    document("installation"),
     sa.Column("installed_at", UtcMicros, nullable=False),
 )
 

@@ -12,7 +12,7 @@ from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_execution import KINDS
 from gpuplan.api.security.authorization import Requester, acting_as
 from gpuplan.api.security.identity import Identity, with_lesser
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 from gpuplan.planner.model.wire import wire
 from tests.api.http.guarded import Guarded, guarded
 from tests.patience import until

@@ -20,7 +20,7 @@ from gpuplan.api.jobs.run_execution import KINDS, execute
 from gpuplan.api.jobs.thread_pool import Pool
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.stored_runs import SILENCE, Run
+from gpuplan.catalog.store.run_store import SILENCE, Run
 from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 from tests.patience import until

@@ -17,8 +17,8 @@ from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.security.access_settings import AccessSettings, Variables
 from gpuplan.api.services.composition import open_services
 from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.store.run_store import SILENCE, Run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import SILENCE, Run
 from gpuplan.planner.model.wire import wire
 from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, making

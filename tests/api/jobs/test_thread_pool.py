@@ -12,8 +12,7 @@ from gpuplan.api.jobs.run_execution import KINDS, execute
 from gpuplan.api.jobs.thread_pool import Busy, Pool
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
-from gpuplan.catalog.store.run_store import RunStore
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run, RunStore
 from tests.patience import until
 
 

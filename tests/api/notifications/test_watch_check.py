@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import gpuplan.catalog.store.stored_watches
+import gpuplan.catalog.store.watch_store
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from gpuplan.api.services.plans import PlanService
@@ -199,7 +199,7 @@ def test_a_check_that_dies_while_it_writes_has_told_nothing_and_the_next_tells_i
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(gpuplan.catalog.store.stored_watches, "write_notification", full)
+        patched.setattr(gpuplan.catalog.store.watch_store, "write_notification", full)
         with pytest.raises(StoreFailure, match="No space left"):
             nights.check()
     assert nights.gpuplan.store.watching.waiting() == ()

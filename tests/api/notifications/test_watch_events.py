@@ -13,7 +13,7 @@ from gpuplan.api.notifications.slack_webhook import LONGEST_TEXT, escaped, slack
 from gpuplan.api.notifications.watch_events import TITLES, DeadlinePassed, event_between, job_news
 from gpuplan.api.schemas.watch_answers import ReportedConflicts, ReportedJob, ReportedPlan, WatchedOffer, WatchEvent
 from gpuplan.catalog.model.money import usd_text
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Watch
 from gpuplan.planner.model.wire import wire
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

@@ -23,7 +23,7 @@ from gpuplan.api.observability.store_metrics import StoreFigures
 from gpuplan.api.observability.telemetry_settings import USUAL_STALE_AFTER_HOURS, TelemetrySettings
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
-from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.refresh_store import RefreshRecord
 
 ROOT = Path(__file__).parents[3]
 RULES = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.model.provider_names import rented_full_names
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
-from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.refresh_store import RefreshRecord
 from gpuplan.catalog.store.store_counts import ProviderPrices
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]

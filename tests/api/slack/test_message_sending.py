@@ -21,8 +21,8 @@ from gpuplan.api.slack.answer_queue import Answers
 from gpuplan.api.slack.block_kit import message
 from gpuplan.api.slack.message_sending import is_slack
 from gpuplan.api.slack.slack_settings import SlackSettings
-from gpuplan.catalog.store.quota_use import QuotaExceeded
-from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.access_store import QuotaExceeded
+from gpuplan.catalog.store.slack_store import SlackAnswer
 from tests.api.slack.conftest import PLAN, QUICK, Acme
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after
 from tests.clouds.slack import CHANNEL, SECRET, TEAM, TOKEN, USER

@@ -14,7 +14,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.api.slack.channel_watches import Place, place_of
 from gpuplan.api.slack.workspaces import allow
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
-from gpuplan.catalog.store.stored_notifications import Notification
+from gpuplan.catalog.store.watch_store import Notification
 from gpuplan.providers.capacity import capacity_queries
 from tests.api.slack.conftest import PAGE, Acme, Served
 from tests.api.slack.test_slash_commands import links

@@ -21,7 +21,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.api.services.offer_listing import CSV_COLUMNS
 from gpuplan.api.services.price_history import HISTORY_COLUMNS
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
-from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.refresh_store import RefreshRecord
 from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, offer
 

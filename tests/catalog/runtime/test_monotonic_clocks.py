@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from gpuplan.catalog.runtime.monotonic_clocks import ForwardClock, SteadyClock
+from gpuplan.catalog.store.run_store import SILENCE, Run, queued_run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import SILENCE, Run, queued_run
 from tests.catalog.snapshots_for_tests import NIGHT
 
 

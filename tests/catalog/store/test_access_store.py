@@ -7,14 +7,12 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
-from gpuplan.catalog.store.access_store import Charge
+from gpuplan.catalog.store.access_store import Charge, QuotaExceeded, StoredKey, StoredSession
 from gpuplan.catalog.store.audit_log import AuditRecord
-from gpuplan.catalog.store.quota_use import QuotaExceeded
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.catalog.store.schema_upgrade import alembic_config
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_keys import StoredKey, StoredSession
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.audit_log import AuditRecord
 from gpuplan.catalog.store.ownership import UNRESTRICTED, NotOwned, Viewer
 from gpuplan.catalog.store.retention import RetentionPolicy
+from gpuplan.catalog.store.run_store import Run
+from gpuplan.catalog.store.share_store import Share
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_runs import Run
-from gpuplan.catalog.store.stored_shares import Share
 from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 ANN, BOB = Viewer("key:ann"), Viewer("key:bob")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.refresh_store import RefreshRecord
 from gpuplan.catalog.store.store import NotStored, Store
 from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 

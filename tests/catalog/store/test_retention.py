@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
+from gpuplan.catalog.store.plan_store import Actual
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.catalog.store.schema import idempotency_keys, instance_types, offers, prices, readings, refreshes
 from gpuplan.catalog.store.store import NotStored, Store
-from gpuplan.catalog.store.stored_actuals import Actual
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, many_offers, offer
 from tests.catalog.store.test_price_history import series
 
@@ -255,7 +255,7 @@ def _actual(plan_id: str) -> Actual:
 
 
 def _watch(store: Store, last_told: dict[str, Any]) -> None:
-    from gpuplan.catalog.store.stored_watches import Watch, write_watch
+    from gpuplan.catalog.store.watch_store import Watch, write_watch
 
     watch = Watch(
         id="watch-1", name="w", job={}, channels=(), threshold_percent=10.0, created_at=NIGHT, last_told=last_told

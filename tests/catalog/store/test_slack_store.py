@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuplan.catalog.store.slack_answers import REMEMBERED, SlackAnswer
-from gpuplan.catalog.store.slack_workspaces import SlackWorkspace
+from gpuplan.catalog.store.slack_store import REMEMBERED, SlackAnswer, SlackWorkspace
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 

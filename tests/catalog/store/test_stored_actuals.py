@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from alembic import command
 
 from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.store.plan_store import Actual
 from gpuplan.catalog.store.schema_upgrade import alembic_config
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_actuals import Actual
 from tests.catalog.snapshots_for_tests import NIGHT
 
 REPORT = Actual(

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from gpuplan.catalog.store.plan_store import PlanNote
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_notes import PlanNote
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 NOTE = PlanNote(plan_id="plan-1", identity="key:ann", note="é", version=1, changed_at=NOW)

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from gpuplan.catalog.store.retention import RetentionPolicy
+from gpuplan.catalog.store.run_store import SILENCE, Run
 from gpuplan.catalog.store.store import NotStored, Store
-from gpuplan.catalog.store.stored_runs import SILENCE, Run
 from tests.catalog.snapshots_for_tests import NIGHT
 
 NOW = NIGHT

@@ -7,8 +7,7 @@ import pytest
 
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.stored_notifications import Notification
-from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.catalog.store.watch_store import Notification, Watch
 from tests.catalog.snapshots_for_tests import NIGHT
 
 WATCH = Watch(

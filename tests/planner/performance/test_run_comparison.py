@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.catalog.store.stored_actuals import Actual
+from gpuplan.catalog.store.plan_store import Actual
 from gpuplan.planner.performance.run_comparison import (
     GOODPUT_SIGMA,
     Expected,

@@ -22,7 +22,7 @@ from gpuplan.api.jobs.run_execution import KINDS
 from gpuplan.api.jobs.thread_pool import Busy
 from gpuplan.api.services.composition import Services
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
-from gpuplan.catalog.store.stored_runs import Run
+from gpuplan.catalog.store.run_store import Run
 from tests.api.clouds_for_tests import aws
 from tests.api.jobs.queue.conftest import Opens, tasks, work_off
 
