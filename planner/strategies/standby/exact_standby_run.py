@@ -18,7 +18,7 @@ from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_
 from gpuplan.planner.strategies.standby.segment_blocks import log_chance_of_a_call
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of, with_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import bound_of, call_usd, off_by
+from gpuplan.planner.strategies.standby.standby_bound import bound_of, call_usd
 from gpuplan.planner.strategies.standby.standby_switching import Estimate, Legs, deviations, legs_of
 
 Floats = NDArray[np.float64]
@@ -221,7 +221,7 @@ class _Begun(NamedTuple):
         now = self.estimate
         one = Estimate(z=now.z[0], weights=now.weights[0], largest=now.largest[0], in_time=now.in_time[0])
         once_usd, work_usd = bound_of(self.pairs, self.terms, one, np.array([self.interval_hours]))
-        return float(once_usd[0]), work_usd[0] * (1.0 - off_by(self.runs.growth > 0))
+        return float(once_usd[0]), work_usd[0]
 
 
 def _likely_enough(begun: _Begun, short_usd: float, bound_usd: Floats) -> Ints:

@@ -69,6 +69,18 @@ class Pairs(Spots):
         """The pairs at these elements."""
         return Pairs(**{name: getattr(self, name)[which] for name in _OF_SPOT + _OF_STANDBY})
 
+    def work_at(self, z: Floats) -> tuple[Floats, Floats]:
+        """Hours of all the work on spot and on the standby at deviations [..., z]."""
+        return (
+            self.work_hours[..., None] * np.exp(self.log_sigma[..., None] * z),
+            self.standby_work_hours[..., None] * np.exp(self.standby_log_sigma[..., None] * z),
+        )
+
+    def waits_at(self, z: Floats) -> Floats:
+        """Mean hours of a wait at deviations [..., z]."""
+        apart = self.wall_log_sigma - self.log_sigma
+        return waits_at(self.rate[..., None], self.wait_hours[..., None], apart[..., None], z)
+
     def briefly(self) -> "Pairs":
         """The same pairs as arrays that broadcast: if all have one spot, its fields have a single element."""
         if len(self) < 2 or (self.spot != self.spot[0]).any():

@@ -4,8 +4,9 @@ Let q be the expected share of the work that is saved on spot, t the billed hour
 checkpoint interval without a deadline, and u(z) = t (1 + rate v(z)) the elapsed hours, with the waits v(z) that follow
 preemptions (`waits_at`). By Wald's identity at each z
 
-    usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving - E[restart] p_k),   P(switch) >= 1 - q,
-    and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
+    usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving) - P(failed) E[restart] p_k,
+    P(switch) >= 1 - q and P(failed), and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a
+    loss ends on spot; P(failed) <= 1 - e^(-rate (f W + n d)), the chance of any loss in the n segments
     time:   set-up + q f W u + (1 - q) f U <= D + o(z), since no run ends later   => q <= q(z) where f W u > f U
 
 where o(z) >= 0 is the pause that a failure for good cuts off, less the changeover: Wald's identity counts all of it. With
@@ -19,6 +20,9 @@ restart. So of n segments of I hours each is passed with a chance of at most 1 /
 In the second half of the work V is less, R - c - (f W + min(x, f W)) / 2 less a restart, since the first half took its hours. So the
 bound is the mean of both halves, each with half of the failures in C; the second counts with the chance e^-C that the first passed.
 
+Beside the price of a first run the few runs left are bounded once more, at their intervals, with q by `most_share` instead: it adds
+up the waits of several losses, and takes the slack of the moment.
+
 The call includes half a billing step, which rounding up adds on average. A standby is called only when the slack is used
 up, which bounds q from below. Let n segments lose l hours each on average and S be the slack of the first, which grows by g
 with each (`standby_switching`). Runs that call have lost more than their slack, so by Wald's identity over the segments begun
@@ -29,15 +33,16 @@ with r(z) = 0 where S < l, or where the interval is left open. Costs are linear 
 the estimate's error lies at r(z) or q(z):
 
     g(z) = a - q(z) max(a - s, 0) + r(z) max(s - a, 0)
-    a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain
+    a = U p_m e^(m z) + call,  s = W t p_k e^(k z), and the call where it is certain; where a call costs less than the restart
+    that it saves, it is left out of a, and what it saves is subtracted with the largest P(failed)
 
 with k and m the spreads of both machines; y spreads by w >= k where v(z) > 0. The bound is the mean of g over z. It has kinks
 and a jump, so no count of points gives it to a known error. It is bounded from below in each cell [e, e'] of z instead:
 
-  * Costs rise with z at every q. j = (R - x) / (y - x) falls, o / (1 + rate v) rises, and (y - x) / (1 + rate v) is no less
-    than with y(e), v(e), and with x(e) where k >= m, else x(e'). So q(z) <= j(e) + h, with h that most of o / (y - x), and
-    q(z) <= (1 - e^-C) / C at e, since C rises. So g(z) is no less than g(e) with these in place of q(e), and with the least r
-    of the cell. S falls with z; n l and n (I + l) rise, with I the length of a segment. Both are convex in I, so per hour of
+  * Costs rise with z at every q; what calls save does, too, and is taken at e'. j = (R - x) / (y - x) falls, o / (1 + rate v)
+    rises, and (y - x) / (1 + rate v) is no less than with y(e), v(e), and with x(e) where k >= m, else x(e'). So
+    q(z) <= j(e) + h, with h that most of o / (y - x), and q(z) <= (1 - e^-C) / C at e, since C rises. So g(z) is no less than
+    g(e) with these in place of q(e), and with the least r of the cell. S falls with z; n l and n (I + l) rise, with I the length of a segment. Both are convex in I, so per hour of
     work they are largest at the shortest or the longest segment.
   * q(z) <= p(z), which is this j(e) + h, or the chord of j, plus h, where k >= m, j(e) + h < 1, and v is above 0 at both ends
     or at neither: j is convex there. With y ~ e^(k z), x = U e^(m z), y >= R >= x, its second derivative times (y - x)^3 is
@@ -54,10 +59,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.best_interval import best_interval
+from gpuplan.planner.strategies.standby.failures_within_slack import most_share
 from gpuplan.planner.strategies.standby.normal_cells import FINE, Cells
 from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf, segment_losses
-from gpuplan.planner.strategies.standby.spot_standby_pairs import AT_ONCE_HOURS, Pairs, StandbyTerms, waits_at
-from gpuplan.planner.strategies.standby.standby_switching import Estimate, largest_in_time, mean_beyond
+from gpuplan.planner.strategies.standby.spot_standby_pairs import AT_ONCE_HOURS, Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.standby_switching import (
+    LEAST_INTERVAL_HOURS,
+    Estimate,
+    largest_in_time,
+    mean_beyond,
+)
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -102,7 +113,7 @@ class _Work(NamedTuple):
     """Parts of the cost of the work at deviations [..., z]: a = `standby_usd` + `call_usd`, s = `spot_usd`.
 
     Of q, `room` is R - x, `longer` y - x, `cut_off` o, `slower` 1 + rate v, and `on_spot` the other upper bound of q.
-    `call_usd` is no less than 0 and part of s where a call is `certain`; `always_usd` is no more than 0 and always added.
+    `call_usd` is no less than 0 and part of s where a call is `certain`; `always_usd`, what calls save, is no more than 0.
     """
 
     spot_usd: Floats
@@ -123,6 +134,10 @@ class _Work(NamedTuple):
         share = np.where(saved > 0, most_share, least_share)
         return np.asarray(self.standby_usd + self.call_usd + self.always_usd - share * saved)
 
+    def on_spot_at_most(self, share: Floats) -> "_Work":
+        """The same with this upper bound of q [..., z] in place of all others."""
+        return self._replace(longer=np.zeros_like(self.longer), on_spot=share)
+
 
 def _part(hours: Floats, longer: Floats) -> Floats:
     """`hours` / `longer`, at least 0; 1 at most and where that is not positive: then all the work may be done on spot."""
@@ -141,16 +156,27 @@ def least_at(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Float
     return _least(pairs, terms, FINE, interval_hours)
 
 
-def _least(pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | None) -> Floats:
+def least_by_losses(pairs: Pairs, terms: StandbyTerms, interval_hours: Floats) -> Floats:
+    """The same with the losses of runs counted, for a few pairs: closer where waits are few, in about ten times the time."""
+    return _least(pairs, terms, FINE, interval_hours, by_losses=True)
+
+
+def _least(
+    pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats | None, *, by_losses: bool = False
+) -> Floats:
     """The bound at any interval; or at these, less the part by which the prices of runs may be off."""
     until_call = pairs.checkpoint_hours if interval_hours is None else interval_hours + pairs.checkpoint_hours
     room = terms.deadline_hours - pairs.setup_hours - until_call - pairs.changeover_hours
     largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     in_time = normal_cdf(largest)
-    work = _work(pairs, terms, cells.edges, _longest_segment(pairs, interval_hours))
+    work = _work(pairs, terms, cells.edges, _longest_segment(pairs, interval_hours), interval_hours)
     least_share, exact = (0.0, 1.0) if interval_hours is None else _at_interval(pairs, terms, cells, interval_hours)
     weights = np.minimum(np.maximum(in_time[..., None] - cells.below, 0.0), cells.probability)
     by_cell = np.maximum(_in_cells(pairs, work, cells, weights, least_share), 0.0) * exact
+    if by_losses and interval_hours is not None:
+        work = work.on_spot_at_most(most_share(pairs, terms, cells.edges, interval_hours))
+        usd_by_losses = _in_cells(pairs, work, cells, weights, least_share)
+        by_cell = np.maximum(by_cell, usd_by_losses * (1.0 - _LATTICE_WITHIN))
     usd = _once_usd(pairs, terms, largest) + np.vecdot(by_cell, weights)
     return np.where(in_time >= terms.confidence, usd * (1.0 - _ROUNDING), np.inf)
 
@@ -159,7 +185,7 @@ def _at_interval(
     pairs: Pairs, terms: StandbyTerms, cells: Cells, interval_hours: Floats
 ) -> tuple[Floats | float, Floats | float]:
     """r in each cell at these intervals, and the part of g that prices are not below: [..., cells]."""
-    hours, left = _hours(pairs, cells.edges)
+    hours, left = pairs.work_at(cells.edges)
     shortest = np.minimum(interval_hours[..., None] / 2, hours[..., :1])
     tried = _tried(pairs, terms, cells.edges, (shortest, interval_hours[..., None]))
     at, after = _Tried(*(part[..., :-1] for part in tried)), _Tried(*(part[..., 1:] for part in tried))
@@ -192,7 +218,7 @@ def _in_cells(pairs: Pairs, work: _Work, cells: Cells, weights: Floats, least_sh
     share = most_share - fall * (cells.moments[0] / np.diff(cells.edges))
     most_saved = after.standby_usd + call - at.spot_usd
     covariance = fall * (most_saved - np.minimum(saved, saved_after)) / 4
-    base = at.call_usd + at.always_usd
+    base = at.call_usd + after.always_usd
     rising = base + standby - share * (standby + call - spot) - covariance
     left = base + at.standby_usd - np.where(saved > 0, most_share, least_share) * saved
     return np.asarray(np.where(cheaper, np.maximum(rising, left), left))
@@ -213,8 +239,12 @@ def bound_of(pairs: Pairs, terms: StandbyTerms, estimate: Estimate, interval_hou
     hours = pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * estimate.z)
     segment = hours / np.maximum(np.ceil(hours / interval_hours[..., None] - 1e-9), 1.0)
     tried = _tried(pairs, terms, estimate.z, (segment,))
-    work = _work(pairs, terms, estimate.z, segment).usd(tried.least_share(tried))
-    return Bound(_once_usd(pairs, terms, estimate.largest), work)
+    work, share = _work(pairs, terms, estimate.z, segment, interval_hours), tried.least_share(tried)
+    grows = tried.left > hours
+    usd = np.maximum(work.usd(share), 0.0) * (1.0 - off_by(grows))
+    by_losses = work.on_spot_at_most(most_share(pairs, terms, estimate.z, interval_hours)).usd(share)
+    usd = np.maximum(usd, by_losses * (1.0 - _LATTICE_WITHIN))
+    return Bound(_once_usd(pairs, terms, estimate.largest), usd)
 
 
 def off_by(grows: Flags) -> Floats:
@@ -246,25 +276,11 @@ def _longest_segment(pairs: Pairs, interval_hours: Floats | None) -> Floats:
     return np.asarray(np.minimum(best, most[..., None]))
 
 
-def _hours(pairs: Pairs, z: Floats) -> tuple[Floats, Floats]:
-    """All the work on spot and on the standby at deviations [..., z], in hours."""
-    return (
-        pairs.work_hours[..., None] * np.exp(pairs.log_sigma[..., None] * z),
-        pairs.standby_work_hours[..., None] * np.exp(pairs.standby_log_sigma[..., None] * z),
-    )
-
-
-def _waits(pairs: Pairs, z: Floats) -> Floats:
-    """Mean hours of a wait at deviations [..., z]."""
-    apart = pairs.wall_log_sigma - pairs.log_sigma
-    return waits_at(pairs.rate[..., None], pairs.wait_hours[..., None], apart[..., None], z)
-
-
 def _tried(pairs: Pairs, terms: StandbyTerms, z: Floats, segments: tuple[Floats, ...]) -> _Tried:
     """The hours of runs at deviations [..., z] in segments between these, the longest last."""
-    hours, left = _hours(pairs, z)
+    hours, left = pairs.work_at(z)
     write, lost, wall, slack = pairs.checkpoint_hours[..., None], np.zeros(()), np.zeros(()), np.zeros(())
-    rate, wait = pairs.rate[..., None], _waits(pairs, z)
+    rate, wait = pairs.rate[..., None], pairs.waits_at(z)
     for segment in segments:
         losses = segment_losses(segment + write, rate, terms.restart_hours, np.zeros_like(rate))
         # Each paid hour brings `rate` waits.
@@ -275,15 +291,15 @@ def _tried(pairs: Pairs, terms: StandbyTerms, z: Floats, segments: tuple[Floats,
     return _Tried(slack=slack, wall=hours * wall, lost=hours * lost, left=left)
 
 
-def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Work:
-    """The parts of the cost of the work at deviations [..., z], in segments of these hours."""
+def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats, interval_hours: Floats | None) -> _Work:
+    """The parts of the cost of the work at deviations [..., z], in segments of these hours, between which at most an interval."""
     # [..., z] throughout.
     rate, write, changeover = (
         values[..., None] for values in (pairs.rate, pairs.checkpoint_hours, pairs.changeover_hours)
     )
     room = terms.deadline_hours - pairs.setup_hours[..., None]
-    hours, left = _hours(pairs, z)
-    wait = _waits(pairs, z)
+    hours, left = pairs.work_at(z)
+    wait = pairs.waits_at(z)
     slower = 1.0 + rate * wait
     quicker, spare = np.minimum(hours, left), room - changeover - terms.restart_hours
     losses = segment_losses(segment + write, rate, terms.restart_hours, np.zeros_like(rate))
@@ -292,6 +308,8 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
     usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
     called = call_usd(pairs)[..., None] - losses.paid_pause_hours * usd
+    least = np.minimum(pairs.work_hours, LEAST_INTERVAL_HOURS) if interval_hours is None else interval_hours
+    fails = -np.expm1(-rate * (hours + (hours / least[..., None] + 1.0) * write))
     return _Work(
         spot_usd=paid * usd,
         standby_usd=left * standby_usd,
@@ -301,7 +319,7 @@ def _work(pairs: Pairs, terms: StandbyTerms, z: Floats, segment: Floats) -> _Wor
         slower=slower,
         on_spot=_on_spot(rate * hours, wait, spare - quicker, spare - (hours + quicker) / 2),
         call_usd=np.maximum(called, 0.0),
-        always_usd=np.minimum(called, 0.0),
+        always_usd=np.minimum(called, 0.0) * fails,
         # Where even a run without a loss is too slow, every run calls the standby.
         certain=room - changeover < hours + write,
     )

@@ -3,7 +3,7 @@
 The bound (`standby_bound`) costs a few operations per pair and leaves few of thousands. These are priced by moments
 (`usd_by_interval`) at every checkpoint interval tried, in the order of their bounds, until the bounds reach the best plan.
 Then they are priced exactly (`exact_standby_run`), the cheapest by moments first, until no pair has a bound below the best
-at any interval. The bound is the proof. Moments are not: they only set the order.
+at any interval, after the first price by a closer bound. The bounds are the proof. Moments are not: they only set the order.
 """
 
 from dataclasses import dataclass, field, fields
@@ -16,7 +16,7 @@ from gpuplan.catalog.runtime.time_limit import go_on
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
 from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_bound import least, least_at
+from gpuplan.planner.strategies.standby.standby_bound import least, least_at, least_by_losses
 from gpuplan.planner.strategies.standby.standby_switching import intervals, usd_by_interval
 
 Floats = NDArray[np.float64]
@@ -231,20 +231,29 @@ class _Search:
         interval_hours, usd = tried[pair, at], usd[pair, at]
         least_ = np.maximum(bounds[pair], least_at(pairs.take(pair), self.terms, interval_hours))
         figures = np.stack([getattr(pairs, name)[pair] for name in _DEARER + _ALIKE] + [interval_hours], axis=1)
-        left = np.full(len(pairs), np.inf)
-        for i in np.argsort(usd, kind="stable").tolist():
-            if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
-                continue
-            if self.exactly >= self.most_exact:
-                left[pair[i]] = min(left[pair[i]], least_[i])
-                continue
-            go_on()
-            self.priced[self.exactly] = figures[i]
-            self.exactly += 1
-            now = PricedRun.below(pairs.take(pair[i : i + 1]), self.terms, float(interval_hours[i]), self.best_usd)
-            if now is not None and now.usd < self.best_usd:
-                self.best_usd, self.best = now.usd, now
+        left, order = np.full(len(pairs), np.inf), np.argsort(usd, kind="stable")
+        # Beside a first price few runs are left to be bounded closely.
+        for some in np.split(order, [int(self.best is None)]):
+            near = some[least_[some] < self.best_usd]
+            if len(near) > 1:
+                by_losses = least_by_losses(pairs.take(pair[near]), self.terms, interval_hours[near])
+                least_[near] = np.maximum(least_[near], by_losses)
+            for i in some.tolist():
+                if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
+                    continue
+                if self.exactly >= self.most_exact:
+                    left[pair[i]] = min(left[pair[i]], least_[i])
+                    continue
+                self.priced[self.exactly] = figures[i]
+                self._price_exactly(pairs.take(pair[i : i + 1]), float(interval_hours[i]))
         self.unpriced.append(left)
+
+    def _price_exactly(self, pair: Pairs, interval_hours: float) -> None:
+        go_on()
+        self.exactly += 1
+        now = PricedRun.below(pair, self.terms, interval_hours, self.best_usd)
+        if now is not None and now.usd < self.best_usd:
+            self.best_usd, self.best = now.usd, now
 
 
 def _beaten(figures: Floats, priced: Floats) -> bool:

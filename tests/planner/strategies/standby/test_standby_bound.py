@@ -67,9 +67,11 @@ def integral(pair: Pairs, asked: StandbyTerms) -> float:
     most = np.minimum(most, not_called_for_good(rate * on_spot, waits, on_spot, left, spare))
     called = changeover * standby_usd - paid_pause * usd
     certain = room - changeover < on_spot + write
+    # Not even the shortest segments make a loss likelier.
+    lost = 1 - np.exp(-rate * (on_spot + write * (on_spot / min(work, 1 / 120) + 1)))
 
     def cost(share: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        calls = np.where(certain | (called < 0), 1.0, 1.0 - share)
+        calls = np.where(called < 0, lost, np.where(certain, 1.0, 1.0 - share))
         return np.asarray(share * on_spot * paid * usd + (1 - share) * left * standby_usd + calls * called)
 
     in_time = left <= room - write - changeover
