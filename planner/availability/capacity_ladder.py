@@ -19,8 +19,8 @@ sequences level by level, for all at once. A sequence is dropped if it cannot be
 * Two neighbours a, b with v_a > v_b are swapped without loss where a may come later: whichever world it is, the swapped
   ladder takes the same or a cheaper choice. So only ascending sequences are extended, but for the deadline; of choices at
   one cost the likelier comes first, which shortens the wait.
-* Refusals never raise the chance of another choice. So the saving left is at most P(all refused) x W_m, with
-  W_m = max_i (p_i saving_i + (1 - p_i) W_{m-1}), W_0 = 0.
+* Refusals never raise the chance of another choice. So the saving left is at most P(all refused) x W_m, what m independent
+  choices save (`relaxed_savings`).
 """
 
 from dataclasses import dataclass, replace
@@ -131,12 +131,23 @@ def least_ladder(
 
 
 def relaxed_savings(chance: Floats, saving: Floats, steps: int) -> list[float]:
-    """W_0 ... W_steps: upper bounds of the expected saving of so many further steps among these choices."""
-    bounds = [0.0]
+    """W_0 ... W_steps: upper bounds of the expected saving of so many further steps among these choices.
+
+    That of independent choices, each tried once and the one that saves most first: with choices sorted that way,
+    W_m(j) = max over i >= j of p_i saving_i + (1 - p_i) W_{m-1}(i + 1).
+    """
+    order = np.argsort(-saving, kind="stable")
+    chance, saving = chance[order], saving[order]
+    left, bounds = np.zeros(len(order) + 1), [0.0]
     for _ in range(steps):
-        step = chance * saving + (1.0 - chance) * bounds[-1]
-        bounds.append(max(bounds[-1], float(step.max(initial=0.0))))
+        left[:-1] = best_from_here(chance * saving + (1.0 - chance) * left[1:])
+        bounds.append(float(left[0]))
     return bounds
+
+
+def best_from_here(values: Floats) -> Floats:
+    """The greatest of each value and all after it."""
+    return np.asarray(np.maximum.accumulate(values[::-1])[::-1])
 
 
 def followed(choices: LadderChoices, order: tuple[int, ...]) -> Ladder:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.availability.capacity_ladder import relaxed_savings
+from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, best_from_here
 from gpuplan.planner.availability.obtainable import is_certain, modelled_chances, places_of
 from gpuplan.planner.candidates.candidate_set import Candidates, over
 from gpuplan.planner.candidates.configuration_choice import carbon_mg, cost_micros, offer_of, whole_hours
@@ -23,9 +24,9 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 #: Cells that are looked at again with all their places, and the cheapest places of each.
-MOST_CELLS, MOST_PLACES = 12, 12
+MOST_CELLS, MOST_PLACES = 12, 48
 #: Choices that the ladder is solved over, and those of one machine, region and price kind.
-MOST_CHOICES, MOST_ALIKE = 32, 4
+MOST_CHOICES, MOST_ALIKE = 48, 4
 
 
 #: What each objective counts, in millionths of its unit: micro-dollars, microhours, milligrams.
@@ -34,7 +35,10 @@ MEASURE = {"cost": cost_micros, "time": whole_hours, "carbon": carbon_mg}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LadderSet:
-    """Rows of `table` to solve over with chance and saving in millionths; the same of all that is left out, or a bound."""
+    """Rows of `table` to solve over with chance and saving in millionths; the same of all that is left out, or a bound.
+
+    `stands_for_others` marks bounds: choices left out that others cost as much as or more, at the same chance.
+    """
 
     table: Configurations
     rows: Ints
@@ -42,12 +46,27 @@ class LadderSet:
     saving: Floats
     left_out_chance: Floats
     left_out_saving: Floats
+    stands_for_others: Flags
 
 
 def feasible(candidates: Candidates, table: Configurations) -> Flags:
     """The configurations that meet all requirements by themselves, and whose objective is known."""
     job = candidates.question.job
     return np.asarray((over(table, job.deadline_hours, job.budget_usd) == 0) & ~np.isnan(value_of(candidates, table)))
+
+
+def last_positions(candidates: Candidates, table: Configurations, rows: Ints) -> Ints:
+    """The latest step of a ladder, from 1, at which each of these configurations meets the deadline."""
+    deadline = candidates.question.job.deadline_hours
+    if deadline is None:
+        return np.full(len(rows), MOST_STEPS)
+    spare = positions(deadline - table.cost_breakdown.hours_at_confidence[rows])
+    return np.minimum(spare, MOST_STEPS).astype(np.int64)
+
+
+def positions(spare_hours: Floats) -> Floats:
+    """The latest step, from 1, with so many hours to spare."""
+    return np.floor(spare_hours * 60.0 / capacity_prior().try_minutes) + 1.0
 
 
 def value_of(candidates: Candidates, table: Configurations) -> Floats:
@@ -110,6 +129,7 @@ def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last
     whole, truncated = all_places(candidates, wanted)
     chance, saved = chances_of(candidates, whole), last_value - value_of(candidates, whole)
     ok = np.flatnonzero(feasible(candidates, whole) & (saved > 0) & (chance > 0))
+    ok = _undominated(candidates, whole, ok, chance, saved)
     rows = _thinned(candidates, whole, ok, chance * saved)
     rest = np.setdiff1d(ok, rows)
     # No cloud answered about places that are left out of a cell.
@@ -124,23 +144,31 @@ def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last
         saving=saved[rows],
         left_out_chance=np.concatenate((chance[rest], of_bounds)),
         left_out_saving=np.concatenate((saved[rest], saving[bounds])),
+        stands_for_others=np.arange(len(rest) + len(bounds)) >= len(rest),
     )
 
 
 def left_out_bounds(choices: LadderSet, steps: int) -> list[float]:
     """Upper bounds of what up to 0 ... `steps` steps can save if at least one of them is left out of the set.
 
-    W is that of all choices; O_m = max(max over left out of p s + (1 - p) W_{m-1}, max over the set of p s + (1 - p) O_{m-1}),
-    where the second term needs O_{m-1} > 0.
+    As in `relaxed_savings`, with W_m(i) in place of W_{m-1}(i + 1) after a choice that stands for others as well. O is the
+    same of sequences with a choice left out: a choice of the set is followed by O_{m-1} > 0 in place of W_{m-1}.
     """
-    p, s, saving = choices.left_out_chance, choices.left_out_saving, choices.saving
-    every = relaxed_savings(np.concatenate((choices.chance, p)), np.concatenate((saving, s)), steps)
-    bounds = [0.0]
-    for step in range(steps):
-        best = float((p * s + (1.0 - p) * every[step]).max(initial=0.0))
-        if bounds[-1] > 0.0:
-            best = max(best, float((choices.chance * saving + (1.0 - choices.chance) * bounds[-1]).max(initial=0.0)))
-        bounds.append(max(bounds[-1], best))
+    chance = np.concatenate((choices.chance, choices.left_out_chance))
+    saving = np.concatenate((choices.saving, choices.left_out_saving))
+    order = np.argsort(-saving, kind="stable")
+    of_set = len(choices.chance)
+    is_left_out = order >= of_set
+    after = np.arange(1, len(order) + 1)
+    after[is_left_out] -= choices.stands_for_others[order[is_left_out] - of_set]
+    p, gain, bounds = chance[order], (chance * saving)[order], [0.0]
+    every, with_one = np.zeros((2, len(order) + 1))
+    for _ in range(steps):
+        of_all = gain + (1.0 - p) * every[after]
+        of_one = np.where(with_one[after] > 0.0, gain + (1.0 - p) * with_one[after], 0.0)
+        with_one[:-1] = best_from_here(np.where(is_left_out, of_all, of_one))
+        every[:-1] = best_from_here(of_all)
+        bounds.append(float(with_one[0]))
     return bounds
 
 
@@ -195,9 +223,28 @@ def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Int
     return joined([part for part in parts if len(part)] or parts[:1]), np.array(truncated, np.int64)
 
 
-def _thinned(candidates: Candidates, table: Configurations, ok: Ints, worth: Floats) -> Ints:
-    """The rows of most worth: one per place, and a few per machine, region and price kind."""
+def _undominated(candidates: Candidates, table: Configurations, ok: Ints, chance: Floats, saving: Floats) -> Ints:
+    """The rows without those that another number of nodes in the same place makes useless: as cheap, likely and soon.
+
+    A ladder with the useless one saves no more than with the other in its stead, or without it.
+    """
+    better: dict[tuple[int, int], list[tuple[float, float]]] = {}
     rows: list[int] = []
+    position = last_positions(candidates, table, ok)
+    by_saving = np.lexsort((ok, -position, -chance[ok], -saving[ok]))
+    columns = (ok, table.market[ok], table.place[ok], chance[ok], position)
+    for row, market, place, likely, late in zip(*(column[by_saving].tolist() for column in columns), strict=True):
+        others = better.setdefault((market, place), [])
+        if not any(chance_of_other >= likely and later >= late for chance_of_other, later in others):
+            others.append((likely, late))
+            rows.append(row)
+    return np.array(sorted(rows), np.int64)
+
+
+def _thinned(candidates: Candidates, table: Configurations, ok: Ints, worth: Floats) -> Ints:
+    """The rows of most worth: one per place, and a few per machine, region and price kind; then other numbers of nodes."""
+    rows: list[int] = []
+    others: list[int] = []
     seen: set[tuple[int, int]] = set()
     alike: dict[tuple[int, int, int, int], int] = {}
     for row in ok[np.argsort(-worth[ok], kind="stable")].tolist():
@@ -210,10 +257,11 @@ def _thinned(candidates: Candidates, table: Configurations, ok: Ints, worth: Flo
             int(snapshot.kind_index[place]),
         )
         if (number, place) in seen or alike.get(kind, 0) == MOST_ALIKE:
+            others.append(row)
             continue
         seen.add((number, place))
         alike[kind] = alike.get(kind, 0) + 1
         rows.append(row)
         if len(rows) == MOST_CHOICES:
             break
-    return np.array(sorted(rows), np.int64)
+    return np.array(sorted((rows + others)[:MOST_CHOICES]), np.int64)

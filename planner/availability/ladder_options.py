@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
-from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.offer import Offer
-from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, LadderChoices
-from gpuplan.planner.availability.ladder_candidates import value_of
+from gpuplan.planner.availability.capacity_ladder import LadderChoices
+from gpuplan.planner.availability.ladder_candidates import last_positions, value_of
 from gpuplan.planner.availability.obtainable import Obtainability, is_certain, obtainability
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import in_words, offer_of
@@ -69,11 +68,8 @@ class LadderOption:
 
 def options_of(candidates: Candidates, table: Configurations, rows: NDArray[np.int64]) -> list[LadderOption]:
     """The configurations at these rows of a table."""
-    job, year, live = candidates.question.job, candidates.question.start.year, candidates.question.live
-    position = np.full(len(rows), MOST_STEPS)
-    if job.deadline_hours is not None:
-        spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[rows]
-        position = np.minimum(position, positions(spare))
+    year, live = candidates.question.start.year, candidates.question.live
+    position = last_positions(candidates, table, rows)
     value, columns = value_of(candidates, table)[rows], (table.market[rows], table.place[rows], table.nodes[rows])
     options = []
     for i, (row, number, place, nodes) in enumerate(
@@ -111,11 +107,6 @@ def arrays_of(options: list[LadderOption]) -> LadderChoices:
         state_chance=np.array([option.place.state_chance for option in options]),
         obtained=np.array([option.place.obtained for option in options]),
     )
-
-
-def positions(spare_hours: Floats) -> Floats:
-    """The latest step, from 1, with so many hours to spare."""
-    return np.floor(spare_hours * 60.0 / capacity_prior().try_minutes) + 1.0
 
 
 def place_of(candidates: Candidates, choice: Choice, nodes: int, market: Market) -> Obtainability:

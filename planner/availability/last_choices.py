@@ -13,9 +13,10 @@ from gpuplan.planner.availability.ladder_candidates import (
     cell_key,
     chances_of,
     feasible,
+    positions,
     value_of,
 )
-from gpuplan.planner.availability.ladder_options import LadderOption, options_of, place_of, positions
+from gpuplan.planner.availability.ladder_options import LadderOption, options_of, place_of
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import first_least
 from gpuplan.planner.candidates.configurations import Configurations

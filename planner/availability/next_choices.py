@@ -6,14 +6,13 @@ import numpy as np
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, Ladder, least_ladder
-from gpuplan.planner.availability.ladder_candidates import LadderSet, ladder_set, left_out_bounds
+from gpuplan.planner.availability.ladder_candidates import LadderSet, ladder_set, left_out_bounds, positions
 from gpuplan.planner.availability.ladder_options import (
     LadderOption,
     answered,
     arrays_of,
     options_of,
     place_of,
-    positions,
 )
 from gpuplan.planner.availability.last_choices import Judged, last_choices
 from gpuplan.planner.availability.obtainable import band

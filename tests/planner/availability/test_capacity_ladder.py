@@ -144,6 +144,26 @@ def test_the_bound_of_a_relaxed_ladder_is_never_above_the_ladder(seed: int) -> N
     assert choices.value[last] - most <= least_ladder(choices, last).expected * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_choice_that_another_number_of_nodes_beats_is_of_no_use(seed: int) -> None:
+    """As dear or dearer, as likely or less, as late or sooner, in the same place: no ladder needs it."""
+    draw = random.Random(3000 + seed)
+    items, shortages = drawn(draw)
+    better = draw.choice(items[:-1])
+    value, late, pool, group, is_spot, chance = better
+    useless: Item = (
+        value + draw.choice((0, 1, 3)),
+        draw.randint(1, late),
+        pool,
+        group,
+        is_spot,
+        chance * draw.random(),
+    )
+    with_it = least_ladder(choices_of([useless, *items], shortages), len(items)).expected
+    without = brute_force(items, shortages, len(items) - 1, None, 5)
+    assert with_it == pytest.approx(without, rel=1e-12)
+
+
 def test_a_last_choice_that_is_too_late_is_refused() -> None:
     """Nothing is assumed about a ladder that cannot end in time."""
     items: list[Item] = [(5, 9, 0, 0, True, 0.5), (10, 0, 2, 0, False, 1.0)]
