@@ -93,7 +93,9 @@ def main(folder: str) -> None:
         show(f"{where}, default settings, all days", over_zones(single, zones), by_default(zones))
     for zones in (1, 6):
         wait = share * waits[zones - 1][0]
-        title = f"{zones} zones, waits ({wait:.2g} h) and spread ({spread:g}) of the earlier halves, starts of the later"
+        title = (
+            f"{zones} zones, waits ({wait:.2g} h) and spread ({spread:g}) of the earlier halves, starts of the later"
+        )
         show(title, over_zones(later, zones), at_waits(wait, spread))
     show("one node in one zone, back at once", over_zones(single, 1), at_waits(0.0, 0.0))
     several = [trace for trace in traces if trace.nodes > 1]
