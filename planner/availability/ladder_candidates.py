@@ -207,14 +207,17 @@ def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Int
     for number in np.unique(cells >> 32).tolist():
         market, screened = candidates.question.markets[number], candidates.screened[number]
         snapshot, places = market.snapshot, []
-        for cell in (cells[cells >> 32 == number] & 0xFFFFFFFF).tolist():
-            low, high = np.searchsorted(snapshot.cell, (cell, cell + 1)).tolist()
+        is_answered = np.zeros(len(snapshot.cell), np.bool_)
+        is_answered[answered.get(number, np.zeros(0, np.int64))] = True
+        of_market = (cells[cells >> 32 == number] & 0xFFFFFFFF).astype(snapshot.cell.dtype)
+        bounds = np.searchsorted(snapshot.cell, np.stack((of_market, of_market + 1), axis=1)).tolist()
+        for cell, (low, high) in zip(of_market.tolist(), bounds, strict=True):
             among = np.arange(low, high)[screened.allowed[snapshot.group[low:high]]]
-            is_answered = np.isin(among, answered.get(number, ()))
-            others = among[~is_answered]
+            others = among[~is_answered[among]]
             if len(others) > MOST_PLACES:
                 truncated.append(cell_key(number, cell))
-            places.append(np.sort(np.concatenate((among[is_answered], others[:MOST_PLACES]))))
+                among = np.sort(np.concatenate((among[is_answered[among]], others[:MOST_PLACES])))
+            places.append(among)
         every = np.concatenate(places)
         of_cells = replace(screened, places=every, broken=np.zeros(len(every), np.uint32))
         costs, ready = candidates.costs[number], candidates.estimated[number]

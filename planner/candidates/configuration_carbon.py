@@ -39,6 +39,7 @@ def weighs_carbon(job: TrainingJob) -> bool:
     return job.objective == "carbon" or job.constraints.carbon_budget_kg is not None
 
 
+@lru_cache(maxsize=8)
 def kg_per_kwh(columns: Columns) -> Floats:
     """kg CO2e per kWh at the machine, PUE included, per region of the snapshot; nan where unknown."""
     grids = [carbon(*place) for place in columns.regions]

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,7 @@ def allowing_values(instance_type: InstanceType, region: str, price_kind: str) -
     }
 
 
+@lru_cache(maxsize=8)
 def _sellers(columns: Columns) -> tuple[tuple[str | None, ...], NDArray[np.int64]]:
     """The kinds of providers that occur (None: own machines), and the index of that of each instance type."""
     kinds = [provider_kind(type_.provider, type_.name) for type_ in columns.instance_types]

@@ -255,6 +255,7 @@ def _waits_by_zones(snapshot: Arranged, places: Places, *, rising: bool) -> list
     return [(-zones, every)] if rising else [(-zones, every), (zones, every)]
 
 
+@lru_cache(maxsize=8)
 def host_gib(columns: Columns) -> Floats:
     """Memory of one host in GiB by instance type; inf where unknown, so that no offer is rejected for it."""
     return np.array(

@@ -1,5 +1,7 @@
 """Alternatives to a plan: the best of each provider, price kind and accelerator vendor, the fastest, the cheapest."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -99,6 +101,7 @@ def _vendor_names() -> tuple[str, ...]:
     return tuple(sorted({accelerator.vendor for accelerator in accelerators().values()}))
 
 
+@lru_cache(maxsize=8)
 def _vendors_of_types(columns: Columns) -> NDArray[np.int32]:
     """The vendor of each instance type's accelerator, as an index into the vendor names."""
     names = _vendor_names()
@@ -113,6 +116,7 @@ def _occurring(values: NDArray[np.int32]) -> list[int]:
     return [int(value) for value in np.flatnonzero(np.bincount(values))]
 
 
+@lru_cache(maxsize=8)
 def _owners(columns: Columns, names: tuple[str, ...]) -> NDArray[np.int32]:
     """The provider of each region of a snapshot, as an index into the names."""
     return np.array([names.index(name) for name, _ in columns.regions], np.int32)

@@ -37,5 +37,5 @@ def plan_doubts(
     known = (
         None if question.markets[main.market].owned else estimate_of(candidates.estimated[main.market], asked.machines)
     )
-    doubts = doubts_of(asked, known or asked.estimated(question.work, question.job.training))
+    doubts = doubts_of(asked, known or asked.estimated)
     return tuple(doubt.sentence for doubt in doubts)

@@ -7,7 +7,6 @@ import numpy as np
 
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.model.outcome import PhaseChoice
-from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
 from gpuplan.planner.performance.estimate_doubts import Asked
 from gpuplan.planner.performance.estimator_request import Machines, one_configuration
 
@@ -29,8 +28,7 @@ def _eager_does_not_fit(
         return
     training = replace(job.training, software="eager")
     for phase, asked in zip(phases, asked_of_phases, strict=True):
-        eager = None if asked is None else asked.trained(training)
-        if eager is not None and eager.reason[0] == DOES_NOT_FIT:
+        if asked is not None and asked.does_not_fit(training):
             yield (
                 f"{phase.choice.instance_type.name} holds the job with training.software: fused, the default, but not "
                 "with eager software (as Hugging Face's own): state yours"

@@ -8,7 +8,7 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.performance import cluster_rates
 from gpuplan.planner.performance.estimator_request import Estimates, Floats, Ints, LayoutRequest, Machines, arrays_of
-from gpuplan.planner.performance.fastest_layout import FREE, estimate, reasons
+from gpuplan.planner.performance.fastest_layout import FREE, estimate, reasons, step_seconds
 from gpuplan.planner.performance.goodput import goodput_of
 from gpuplan.planner.performance.learned_corrections import least_sigma
 from gpuplan.planner.workload.step_work import Work
@@ -52,16 +52,27 @@ def reasons_learned(
     work: Work, training: Training, machines: Machines, *, learned: LearnedCorrections, request: LayoutRequest
 ) -> Ints:
     """The `reason` of every row as `estimate_learned` states it, from memory alone."""
+    return reasons(work, training, _tried(machines, training, learned), request=request)
+
+
+def hours_of_one(
+    work: Work, training: Training, machines: Machines, *, learned: LearnedCorrections, request: LayoutRequest
+) -> float:
+    """The `hours` of the only row as `estimate_learned` states them, without the rest; inf where the job cannot run."""
+    seconds = step_seconds(work, training, _tried(machines, training, learned), request)
+    hours = work.steps * seconds / 3600
     if learned:
-        memory = np.array([learned.of(chip.name).memory.factor for chip in machines.accelerators])
-        capacity = cluster_rates.clusters_of(machines, training).capacity_bytes / cluster_rates.GIB
-        machines = _tried(machines, capacity, memory[machines.accelerator])
-    return reasons(work, training, machines, request=request)
+        hours *= learned.of(machines.accelerators[int(machines.accelerator[0])].name).hours.factor
+    return hours
 
 
-def _tried(machines: Machines, capacity_gib: Floats, memory_factor: Floats) -> Machines:
+def _tried(machines: Machines, training: Training, learned: LearnedCorrections) -> Machines:
     """The machines on which layouts are tried: smaller where past runs measured larger peaks."""
-    room_lost_mib = (capacity_gib - capacity_gib / memory_factor) * 1024
+    if not learned:
+        return machines
+    capacity_gib = cluster_rates.clusters_of(machines, training).capacity_bytes / cluster_rates.GIB
+    factor = np.array([learned.of(chip.name).memory.factor for chip in machines.accelerators])[machines.accelerator]
+    room_lost_mib = (capacity_gib - capacity_gib / factor) * 1024
     return replace(machines, device_memory_mib=machines.device_memory_mib - room_lost_mib)
 
 
@@ -93,8 +104,7 @@ def per_step(
     chip = machines.accelerator
     memory = np.array([correction.memory.factor for correction in corrections])[chip]
     capacity = cluster_rates.clusters_of(machines, training).capacity_bytes / cluster_rates.GIB
-    tried = _tried(machines, capacity, memory)
-    plain = estimate(work, training, tried, goodput=1.0, request=request)
+    plain = estimate(work, training, _tried(machines, training, learned), goodput=1.0, request=request)
     hours = np.array([correction.hours.factor for correction in corrections])[chip]
     removed = np.array([correction.variance_removed for correction in corrections])[chip]
     floor = np.minimum(plain.log_sigma, least_sigma(work.task))

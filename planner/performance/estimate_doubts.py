@@ -16,7 +16,8 @@ from gpuplan.planner.model.estimate import AssumedField, Doubt
 from gpuplan.planner.model.job import Training, Workload
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.performance.accelerator_constants import peak_tflops
-from gpuplan.planner.performance.corrected_estimates import estimate_learned
+from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
+from gpuplan.planner.performance.corrected_estimates import estimate_learned, hours_of_one, reasons_learned
 from gpuplan.planner.performance.estimator_request import CHECKPOINTING, Estimates, LayoutRequest, Machines
 from gpuplan.planner.performance.fastest_layout import FREE
 from gpuplan.planner.performance.goodput import modelled_goodput
@@ -53,50 +54,57 @@ class Asked:
     request: LayoutRequest = FREE
     learned: LearnedCorrections = NOTHING
     assumes_network: bool = False
-    _trained: dict[Training, Estimates | None] = field(default_factory=dict)
+    _hours: dict[Training, float] = field(default_factory=dict)
 
     @property
     def chip(self) -> Accelerator:
         """The accelerator."""
         return self.machines.accelerators[int(self.machines.accelerator[0])]
 
-    def estimated(
+    @property
+    def estimated(self) -> Estimates:
+        """The estimate as it stands."""
+        return estimate_learned(
+            self.work, self.training, self.machines, goodput=1.0, learned=self.learned, request=self.request
+        )
+
+    def hours(
         self,
-        work: Work,
-        training: Training,
         *,
+        work: Work | None = None,
+        training: Training | None = None,
         machines: Machines | None = None,
         request: LayoutRequest | None = None,
-    ) -> Estimates:
-        """The estimate with other work and training, machines or layout."""
-        return estimate_learned(
-            work,
-            training,
+    ) -> float:
+        """Hours with other work, training, machines or layout; inf where the job cannot run."""
+        return hours_of_one(
+            work or self.work,
+            training or self.training,
             machines or self.machines,
-            goodput=1.0,
             learned=self.learned,
             request=request or self.request,
         )
 
-    def hours(
-        self, *, work: Work | None = None, machines: Machines | None = None, request: LayoutRequest | None = None
-    ) -> float:
-        """Hours with other work, machines or layout; inf where the job cannot run."""
-        return float(self.estimated(work or self.work, self.training, machines=machines, request=request).hours[0])
-
-    def trained(self, training: Training) -> Estimates | None:
-        """The estimate with other training; None where the job does not take it."""
-        if training not in self._trained:
+    def hours_trained(self, training: Training, work: Work | None = None) -> float:
+        """Hours with other training and its work, unless that is given; inf where the job cannot run or does not take it."""
+        if training not in self._hours:
             try:
-                self._trained[training] = self.estimated(work_of(self.workload, training), training)
+                work = work or work_of(self.workload, training)
+                self._hours[training] = self.hours(work=work, training=training)
             except UnusableInput:
-                self._trained[training] = None
-        return self._trained[training]
+                self._hours[training] = math.inf
+        return self._hours[training]
 
-    def hours_trained(self, training: Training) -> float:
-        """Hours with other training; inf where the job cannot run."""
-        estimates = self.trained(training)
-        return math.inf if estimates is None else float(estimates.hours[0])
+    def does_not_fit(self, training: Training) -> bool:
+        """Whether the job takes other training, and then needs more memory than there is."""
+        if self.can_train(training):
+            return False
+        try:
+            work = work_of(self.workload, training)
+            reason = reasons_learned(work, training, self.machines, learned=self.learned, request=self.request)
+        except UnusableInput:
+            return False
+        return bool(reason[0] == DOES_NOT_FIT)
 
     def can_train(self, training: Training) -> bool:
         """Whether the job runs with other training."""
@@ -189,10 +197,10 @@ def _layout(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
     if stated or not asked.work.shape:
         return
     if splits_data_only(training):
-        other = asked.hours_trained(replace(training, parallelism="any"))
+        other = asked.hours_trained(replace(training, parallelism="any"), asked.work)
         yield "parallelism assumed data (DDP, ZeRO, FSDP): any would take", other, _PARALLELISM
     elif max(int(getattr(estimated, name)[0]) for name in _SPLITTING) > 1:
-        other = asked.hours_trained(replace(training, parallelism="data"))
+        other = asked.hours_trained(replace(training, parallelism="data"), asked.work)
         yield "layout chosen by gpuplan: data parallelism alone (DDP, ZeRO, FSDP) would take", other, _PARALLELISM
 
 
@@ -200,7 +208,7 @@ def _tensor_overlap(asked: Asked, estimated: Estimates) -> Iterator[Alternative]
     """Tensor-parallel communication that waits, where it is assumed to be hidden as in measured runs."""
     training = asked.training
     if training.tensor_overlap == "auto" and int(estimated.tensor[0]) > 1:
-        other = asked.hours_trained(replace(training, tensor_overlap="none"))
+        other = asked.hours_trained(replace(training, tensor_overlap="none"), asked.work)
         yield "tensor-parallel communication assumed partly hidden: waiting for it would take", other, _OVERLAP
 
 
@@ -208,7 +216,7 @@ def _memory_format(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
     """Images in PyTorch's own order, where nobody states it and kernels take the other."""
     narrow = estimated.precisions[int(estimated.precision[0])] not in {"fp32", "tf32"}
     if asked.training.memory_format == "auto" and asked.work.task in CONVOLUTIONAL_TASKS and narrow:
-        other = asked.hours_trained(replace(asked.training, memory_format="channels_first"))
+        other = asked.hours_trained(replace(asked.training, memory_format="channels_first"), asked.work)
         yield "memory format not stated: channels first would take", other, "training.memory_format"
 
 

@@ -1,5 +1,6 @@
 """The fastest layout that fits on every machine row, or the reason why none does."""
 
+import math
 from functools import reduce
 
 import numpy as np
@@ -60,6 +61,17 @@ def _estimate(
         won[rows] = True
     answer.lose(won)
     return answer.estimates(goodput)
+
+
+def step_seconds(work: Work, training: Training, machines: Machines, request: LayoutRequest) -> float:
+    """Seconds of a step on the only row of `machines` as `estimate` states them; inf where the job cannot run."""
+    question = question_of(work, training, machines, request)
+    if question.clusters.reason[0]:
+        return math.inf
+    layout_candidates = layout_candidates_of(question, machines)
+    chosen = candidates_of(question, layout_candidates)
+    at = gather(question, layout_candidates, chosen, np.zeros(len(chosen.split), np.int64))
+    return float(reduce(np.add, seconds(work, question.training, at).values()).min(initial=math.inf))
 
 
 def reasons(work: Work, training: Training, machines: Machines, *, request: LayoutRequest = FREE) -> Ints:

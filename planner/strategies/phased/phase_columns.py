@@ -7,7 +7,7 @@ those that are left.
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,6 +217,7 @@ def _places(candidates: Candidates, table: Configurations) -> tuple[Ints, tuple[
     return place, names
 
 
+@lru_cache(maxsize=8)
 def _numbered(markets: tuple[Market, ...]) -> tuple[tuple[Ints, ...], tuple[tuple[str, str], ...]]:
     """The number of each region of each market, and the names by number."""
     names: dict[tuple[str, str], int] = {}
