@@ -20,17 +20,16 @@ from gpuplan.planner.candidates.markets import Market, markets
 from gpuplan.planner.candidates.pareto_filter import nondominated
 from gpuplan.planner.candidates.place_costs import place_notes
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.explain.alternatives import alternatives, commitments
+from gpuplan.planner.explain.alternatives import alternatives, cheaper_with_another_framework, commitments
 from gpuplan.planner.explain.assumptions_and_warnings import actions, assumptions, region_notes, warnings
 from gpuplan.planner.explain.cheapest_rival import cheapest_rival
 from gpuplan.planner.explain.data_gravity import data_gravity
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
-from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
 from gpuplan.planner.explain.plan_doubts import AskedOfPhases, asked_of, plan_doubts
-from gpuplan.planner.explain.quota_notes import larger_quota
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.explain.software_warnings import software_warnings
+from gpuplan.planner.explain.terms_notes import larger_quota
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import (

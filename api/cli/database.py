@@ -74,9 +74,9 @@ def check() -> None:
     """Check that tables and queue match this release and that rows and indexes are intact. Changes nothing."""
     from gpuplan.catalog.runtime.errors import StoreFailure
     from gpuplan.catalog.store.backup import damage
+    from gpuplan.catalog.store.backup_file import existing_tables, sums
     from gpuplan.catalog.store.database import connect, database_url, named_failures, sqlite_file
     from gpuplan.catalog.store.store import Store
-    from gpuplan.catalog.store.table_rows import existing_tables, sums
 
     url = database_url(_url())
     with named_failures(url), closing(Store(connect(url), url)) as store:

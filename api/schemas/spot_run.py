@@ -25,8 +25,7 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS, Trace
 from gpuplan.planner.spot_policy.policy_solver import MOST_CELLS, cells
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES, ON_DEMAND, Place, SpotTerms
-from gpuplan.planner.spot_policy.typical_availability import typical_chain
-from gpuplan.planner.spot_policy.zone_availability import ZoneChain, edges_for, fit, two_state
+from gpuplan.planner.spot_policy.zone_availability import ZoneChain, edges_for, fit, two_state, typical_chain
 
 #: Accepted prices per hour, from one small node to the largest cluster.
 _MOST_USD_PER_HOUR = 1e6

@@ -13,8 +13,7 @@ from gpuplan.catalog.model.accelerators import accelerator_family
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.regions import GEOGRAPHIES, regions
-from gpuplan.catalog.model.restricted_sales import sale_notice
-from gpuplan.catalog.model.unavailable_machines import why_no_price, why_unavailable
+from gpuplan.catalog.model.unavailable_machines import sale_notice, why_no_price, why_unavailable
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 

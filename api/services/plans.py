@@ -197,7 +197,7 @@ def answer_plan(
         job = parse_job(document, now=now)
     # Imported only now, so that a job with faults is refused without waiting for the planner's libraries.
     from gpuplan.planner.model.outcome import Planned
-    from gpuplan.planner.serialization.inventory_id import inventory_id
+    from gpuplan.planner.serialization.content_ids import inventory_id
     from gpuplan.planner.serialization.plan_document import answer_body
 
     outcome, columns = _outcome(context, job, snapshot=snapshot, prices=prices, frontier=frontier, capacity=capacity)

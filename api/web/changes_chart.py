@@ -3,7 +3,7 @@
 from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
 from gpuplan.api.presentation.charts.stacked import StackedBar, StackedPart, stacked_bars
 from gpuplan.api.presentation.text_formatting import number, when
-from gpuplan.catalog.store.change_counts import GROUPS, SnapshotChanges, change_counts
+from gpuplan.catalog.store.price_history import GROUPS, SnapshotChanges, change_counts
 from gpuplan.catalog.store.store import Store
 
 STYLES = dict(zip(GROUPS, ("s2", "s3", "s1", "s4"), strict=True))

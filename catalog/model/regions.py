@@ -3,6 +3,8 @@
 A Local or Wavelength Zone that AWS prices as a region has a row, because it may be in another country than its parent
 region (Santiago under us-east-1, Casablanca under eu-west-3). The electricity price is the average that businesses of the
 continent pay, because no operator publishes its own; settings override it.
+
+Zones that an account must opt in to: zones priced as regions, and those of `data/opt_in_zones.csv`.
 """
 
 from dataclasses import dataclass
@@ -107,3 +109,16 @@ def nearest_with(provider: str, region: str, available: frozenset[str]) -> str |
             if getattr(other, same) == getattr(origin, same) and other.partition == origin.partition:
                 return other.name
     return None
+
+
+def location_to_opt_into(provider: str, region: str, zone: str) -> str | None:
+    """The location of an opt-in zone; None for a zone that every account of the region may use."""
+    place = regions().get((provider, region))
+    if place is not None and place.parent_region:
+        return place.location
+    return _zones().get((provider, zone))
+
+
+@cache
+def _zones() -> dict[tuple[str, str], str]:
+    return {(row["provider"], row["zone"]): row["location"] for row in data_table("opt_in_zones.csv")}

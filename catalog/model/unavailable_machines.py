@@ -2,6 +2,10 @@
 
 `data/unavailable_machines.csv` has a row per glob over a provider's names. A row is a reason for an answer and never
 keeps a machine out: one that has a price in the snapshot is planned with.
+
+Accelerated machines that are not training hardware: `data/left_out.csv`, each with the reason.
+
+Machines that have prices but are sold only to some accounts: `data/restricted_sales.csv`.
 """
 
 from collections.abc import Iterable
@@ -10,6 +14,25 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from gpuplan.catalog.model.data_tables import data_table
+
+
+def sale_notice(provider: str, instance_type: str) -> str | None:
+    """Who can still start such a machine, as a sentence; None if every account of the provider can."""
+    return next(
+        (notice for name, pattern, notice in _rows() if name == provider and fnmatchcase(instance_type, pattern)), None
+    )
+
+
+@cache
+def _rows() -> tuple[tuple[str, str, str], ...]:
+    return tuple((row["provider"], row["instance_type"], row["notice"]) for row in data_table("restricted_sales.csv"))
+
+
+@cache
+def left_out() -> dict[str, str]:
+    """The reason by instance type; no two clouds share a name."""
+    return {row["name"]: row["reason"] for row in data_table("left_out.csv")}
+
 
 _AZURE_PREFIX = "standard_"
 

@@ -1,14 +1,39 @@
 """A snapshot as numpy columns, for arithmetic over all offers at once."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
+
+
+class LazyOffers(Sequence[Offer]):
+    """A subclass states `__len__`, and how one offer is created."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def offer_at(self, index: int) -> Offer:
+        """The offer at this index."""
+
+    @overload
+    def __getitem__(self, index: int) -> Offer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
+
+    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
+        """One offer, or the offers of a slice."""
+        if isinstance(index, slice):
+            return [self.offer_at(i) for i in range(*index.indices(len(self)))]
+        return self.offer_at(index)
+
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

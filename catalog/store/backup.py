@@ -8,11 +8,22 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.store.backup_file import DATABASE, FORMAT, Manifest, new_backup, write_manifest, write_rows
+from gpuplan.catalog.store.backup_file import (
+    DATABASE,
+    FORMAT,
+    Manifest,
+    Summing,
+    TableSum,
+    existing_tables,
+    new_backup,
+    rows_of,
+    sums,
+    write_manifest,
+    write_rows,
+)
 from gpuplan.catalog.store.database import named_failures, sqlite_file
 from gpuplan.catalog.store.schema_upgrade import revision_of
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.table_rows import Summing, TableSum, existing_tables, rows_of, sums
 
 #: One fault shows that the file is damaged; SQLite would list a hundred.
 _CHECK = "PRAGMA integrity_check(1)"

@@ -14,11 +14,18 @@ import sqlalchemy as sa
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.backup import damage, sqlite_manifest
-from gpuplan.catalog.store.backup_file import DATABASE, Manifest, backed_up_rows, open_backup
+from gpuplan.catalog.store.backup_file import (
+    DATABASE,
+    Manifest,
+    backed_up_rows,
+    existing_tables,
+    open_backup,
+    rows_of,
+    sums,
+)
 from gpuplan.catalog.store.database import VARIABLE, connect, database_url, named_failures, shown, sqlite_file, writing
 from gpuplan.catalog.store.run_store import LIVE
 from gpuplan.catalog.store.schema_upgrade import at_revision, known_revisions
-from gpuplan.catalog.store.table_rows import existing_tables, rows_of, sums
 
 _AT_ONCE = 1000
 Rows = tuple[Sequence[str], Iterator[Sequence[Any]]]

@@ -36,14 +36,13 @@ if TYPE_CHECKING:
 
     from gpuplan.catalog.store.capacity_store import CapacityStore
     from gpuplan.catalog.store.cost_store import CostStore
-    from gpuplan.catalog.store.diff_cache import DiffCache
     from gpuplan.catalog.store.price_changes import Key
     from gpuplan.catalog.store.price_history import PricePoint
     from gpuplan.catalog.store.retention import Forgotten, RetentionPolicy
     from gpuplan.catalog.store.run_store import RunStore
     from gpuplan.catalog.store.share_store import ShareStore
     from gpuplan.catalog.store.slack_store import SlackStore
-    from gpuplan.catalog.store.snapshot_diff import SnapshotDiff
+    from gpuplan.catalog.store.snapshot_diff import DiffCache, SnapshotDiff
     from gpuplan.catalog.store.watch_store import WatchStore
 
 __all__ = ["NotStored", "SavedPlan", "Source", "Store", "StoredSnapshot"]
@@ -110,7 +109,7 @@ class Store(RefreshStore, PlanStore):
 
     @cached_property
     def _diffs(self) -> "DiffCache":
-        from gpuplan.catalog.store.diff_cache import DiffCache
+        from gpuplan.catalog.store.snapshot_diff import DiffCache
 
         return DiffCache()
 

@@ -16,7 +16,7 @@ from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened, ho
 from gpuplan.planner.candidates.place_costs import region_costs, under_way
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.priced_configurations import runnable
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.model.current_placement import Origin
 from gpuplan.planner.performance.estimator_request import REASONS
 from gpuplan.planner.performance.host_memory import offloaded_gib

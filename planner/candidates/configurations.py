@@ -16,7 +16,7 @@ from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.priced_configurations import Pairs, Terms, cached_offers_of, for_work, run_on, runnable
 from gpuplan.planner.candidates.quota_limits import quota_nodes
-from gpuplan.planner.cost.availability_waits import equally_likely, mean_wait
+from gpuplan.planner.cost.billing_rounding import equally_likely, mean_wait
 from gpuplan.planner.cost.cost_breakdown import LONGEST_RUN_HOURS, CostBreakdown, cost_breakdown
 from gpuplan.planner.cost.run_inputs import RUN_ARRAYS, Run, TakeOver
 from gpuplan.planner.model.job import TrainingJob

@@ -21,8 +21,8 @@ from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened, ho
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.preemption_waits import powers, waits_of
 from gpuplan.planner.candidates.setup_hours import setup_hours_of
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.cost.cost_breakdown import billing_tables
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.cost.run_inputs import RUN_ARRAYS, Run, TakeOver
 from gpuplan.planner.performance.host_memory import offloaded_gib
 

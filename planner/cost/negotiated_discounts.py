@@ -21,8 +21,7 @@ from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import InstanceType, Offer, PriceEstimate
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
-from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.snapshots.offer_columns import Columns, LazyOffers
 from gpuplan.planner.model.settings import Discount
 
 Flags = NDArray[np.bool_]

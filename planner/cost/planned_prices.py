@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.offer import Offer, PriceEstimate
 from gpuplan.catalog.model.price_drift import PriceDrift
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
-from gpuplan.catalog.snapshots.offer_columns import Columns, day_number
+from gpuplan.catalog.snapshots.offer_columns import Columns, LazyOffers, day_number
 from gpuplan.planner.cost.expected_price import DriftColumns, drift_columns, drift_row, expected_prices
 from gpuplan.planner.cost.negotiated_discounts import discounted
 from gpuplan.planner.model.settings import PlannerSettings

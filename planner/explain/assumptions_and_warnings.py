@@ -5,16 +5,19 @@ from datetime import datetime
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.interruption_rates import TRACE_WAIT_HOURS
 from gpuplan.catalog.model.offer import PLAIN_NETWORK, Offer
-from gpuplan.catalog.model.opt_in_zones import location_to_opt_into
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.provider_names import MARKETPLACE, provider_kind, provider_names
-from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of
-from gpuplan.catalog.model.restricted_sales import sale_notice
+from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of, location_to_opt_into
+from gpuplan.catalog.model.unavailable_machines import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.explain.payment_notes import bid_notice, payments_to_make
-from gpuplan.planner.explain.quota_notes import known_quota, quota_assumption
-from gpuplan.planner.explain.setup_notes import setup_assumption
+from gpuplan.planner.explain.terms_notes import (
+    bid_notice,
+    known_quota,
+    payments_to_make,
+    quota_assumption,
+    setup_assumption,
+)
 from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice

@@ -21,8 +21,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.unavailable_machines import why_unavailable
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
-from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.snapshots.offer_columns import Columns, LazyOffers
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.cost.negotiated_discounts import is_of_family
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings

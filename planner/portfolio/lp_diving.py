@@ -10,11 +10,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.portfolio.greedy_construction import fill
 from gpuplan.planner.portfolio.lagrangian_prices import Answered, Prices, answer_to
 from gpuplan.planner.portfolio.portfolio_instance import Floats, Instance, Ints
 from gpuplan.planner.portfolio.time_indexed_model import TimeIndexed
-from gpuplan.planner.portfolio.timetable import Timetable
+from gpuplan.planner.portfolio.timetable import Timetable, fill
 
 #: The share of the open jobs placed per round, and the least value in the relaxation of further jobs placed.
 SHARE, SURE = 0.05, 0.97

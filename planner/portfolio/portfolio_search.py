@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuplan.planner.portfolio.greedy_construction import by_regret, fill
 from gpuplan.planner.portfolio.lagrangian_prices import Ascent
 from gpuplan.planner.portfolio.linear_relaxation import Relaxation
 from gpuplan.planner.portfolio.lp_diving import dive
@@ -31,7 +30,7 @@ from gpuplan.planner.portfolio.portfolio_instance import Floats, Instance, Ints
 from gpuplan.planner.portfolio.ruin_and_recreate import Improver
 from gpuplan.planner.portfolio.search_progress import Progress, SearchOutcome, Stage, gap
 from gpuplan.planner.portfolio.time_indexed_model import Solved
-from gpuplan.planner.portfolio.timetable import Timetable, as_plan
+from gpuplan.planner.portfolio.timetable import Timetable, as_plan, by_regret, fill
 
 #: A plan within this share of the bound counts as proven; HiGHS' tolerances are of this size.
 PROVEN = 1e-6

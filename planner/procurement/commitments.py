@@ -11,8 +11,7 @@ from gpuplan.planner.candidates.candidate_set import candidates
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.procurement.forecast import Forecast, ForecastJob
-from gpuplan.planner.procurement.job_configurations import constrained, every, in_time, question_of
+from gpuplan.planner.procurement.forecast import Forecast, ForecastJob, constrained, every, in_time, question_of
 
 Floats = NDArray[np.float64]
 Runs = tuple[NDArray[np.int64], Floats]

@@ -23,9 +23,9 @@ from gpuplan.planner.model.procurement import ForecastSweep, ProcurementSensitiv
 from gpuplan.planner.procurement.capacity_expansion import RELATIVE_GAP, Expanded, expand
 from gpuplan.planner.procurement.forecast import Forecast
 from gpuplan.planner.procurement.procurement_model import Model, model_of
+from gpuplan.planner.procurement.procurement_parts import in_words
 from gpuplan.planner.procurement.rounded_figures import money, six_digits
 from gpuplan.planner.procurement.served_jobs import Served
-from gpuplan.planner.procurement.source_names import in_words
 
 Floats = NDArray[np.float64]
 

@@ -23,8 +23,15 @@ from gpuplan.planner.cost.spend_commitments import charged
 from gpuplan.planner.model.outcome import Choice
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.procurement.commitments import Node, Spending, committed_nodes, new_nodes, spendings, under_terms
-from gpuplan.planner.procurement.forecast import Forecast, ForecastJob, Machine
-from gpuplan.planner.procurement.job_configurations import constrained, every, in_time, question_of
+from gpuplan.planner.procurement.forecast import (
+    Forecast,
+    ForecastJob,
+    Machine,
+    constrained,
+    every,
+    in_time,
+    question_of,
+)
 from gpuplan.planner.procurement.owned_sources import owned_as_machines
 
 Floats = NDArray[np.float64]

@@ -26,7 +26,7 @@ from gpuplan.planner.candidates.markets import Market, markets
 from gpuplan.planner.candidates.place_costs import copied
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.setup_hours import setup_hours_of
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.explain.assumptions_and_warnings import warnings
 from gpuplan.planner.model.current_placement import Origin
 from gpuplan.planner.model.frameworks import runs_on

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import cast
 
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.planner.explain.setup_notes import PAID_SETUP
+from gpuplan.planner.explain.terms_notes import PAID_SETUP
 from gpuplan.planner.model import plan as plans
 from gpuplan.planner.model import replan as model
 from gpuplan.planner.model import shared
@@ -16,7 +16,7 @@ from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.replan.replan_answer import GoingOn, Replanned
 from gpuplan.planner.replan.replan_text import in_all, summary
 from gpuplan.planner.replan.running_job import UnderWay
-from gpuplan.planner.serialization.answer_id import answer_id
+from gpuplan.planner.serialization.content_ids import answer_id
 from gpuplan.planner.serialization.phase_document import breakdown, cost_and_hours, machines, usd
 from gpuplan.planner.serialization.plan_document import infeasible_answer, plan_answer
 from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded, to_second

@@ -1,13 +1,41 @@
 """The capacity ladder of a plan in an answer."""
 
+import hashlib
+import json
+from dataclasses import fields
 from datetime import datetime, timedelta
 
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers
 from gpuplan.planner.model import capacity_ladder
+from gpuplan.planner.model.capacity_ladder import ChanceSource
+from gpuplan.planner.model.live_capacity import LiveAnswer, LiveCapacity, NotLearned
 from gpuplan.planner.model.outcome import BestOrder, LadderStep, PlannedLadder
-from gpuplan.planner.serialization.live_capacity_document import chance_source
-from gpuplan.planner.serialization.objective_units import UNITS
+from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.phase_document import cost_and_hours, machines, usd
-from gpuplan.planner.serialization.rounded_figures import rounded, to_second
+from gpuplan.planner.serialization.rounded_figures import UNITS, rounded, to_second
+
+
+def live_capacity(capacity: CapacityAnswers) -> LiveCapacity:
+    """The answers, and what was not learned about getting machines."""
+    answers = tuple(
+        LiveAnswer(**{field.name: getattr(answer, field.name) for field in fields(LiveAnswer)})
+        for answer in capacity.answers
+    )
+    missing = tuple(
+        NotLearned(**{field.name: getattr(row, field.name) for field in fields(NotLearned)})
+        for row in capacity.not_learned
+        if row.what in ("capacity", "price_kind")
+    )
+    digest = hashlib.sha256(json.dumps(wire([answers, missing]), sort_keys=True).encode()).hexdigest()
+    return LiveCapacity(id=f"capacity-{digest[:20]}", answers=answers, not_learned=missing)
+
+
+def chance_source(answer: CapacityAnswer | None) -> ChanceSource | None:
+    """Where a chance comes from; None: the table of chances."""
+    if answer is None:
+        return None
+    return ChanceSource(published=answer.published, source=answer.source, asked_at=answer.asked_at)
+
 
 #: How refusals hang together is modelled, whatever a cloud answered.
 _MODELLED = ("chance_when_tried", "expected_cost_usd", "nothing_obtained")

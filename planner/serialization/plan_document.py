@@ -27,10 +27,8 @@ from gpuplan.planner.model.outcome import (
 )
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.layout_splits import MAX_CONTEXT, MAX_PIPELINE, MAX_TENSOR
-from gpuplan.planner.serialization.answer_id import answer_id
-from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
-from gpuplan.planner.serialization.live_capacity_document import live_capacity
-from gpuplan.planner.serialization.objective_units import UNITS
+from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer, live_capacity
+from gpuplan.planner.serialization.content_ids import answer_id
 from gpuplan.planner.serialization.phase_document import (
     configuration,
     contingency_standby_answer,
@@ -41,7 +39,7 @@ from gpuplan.planner.serialization.phase_document import (
     phase_answer,
     usd,
 )
-from gpuplan.planner.serialization.rounded_figures import maybe_rounded, moment, rounded, summed, to_second
+from gpuplan.planner.serialization.rounded_figures import UNITS, maybe_rounded, moment, rounded, summed, to_second
 
 
 def answer_body(

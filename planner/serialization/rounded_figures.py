@@ -6,6 +6,8 @@ from decimal import Decimal
 
 from gpuplan.catalog.model.money import MICROS_PER_USD, usd_display
 
+UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
+
 
 def moment(time: datetime) -> str:
     """A time as ISO 8601 in UTC to the second, `2026-11-21T08:00:00Z`."""

@@ -7,7 +7,7 @@ storage  = USD per hour of the place x hours        egress = once
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -24,9 +24,8 @@ from gpuplan.planner.verify.estimator_port import Row, Scaling, Work
 from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.offer_groups import Machine, OfferGroup, Place
 from gpuplan.planner.verify.place_check import PlaceCost, carbon_kg, checkpoint_gb, place_cost
-from gpuplan.planner.verify.preemption_hazard import cluster_rate, wait_hours
 from gpuplan.planner.verify.price_spread import PRICE_DEVIATIONS, RUN_DEVIATIONS, Spread, relative_prices
-from gpuplan.planner.verify.setup_time import setup_hours
+from gpuplan.planner.verify.setup_and_preemption import cluster_rate, setup_hours, wait_hours
 from gpuplan.planner.verify.wall_clock_hours import (
     NEVER_HOURS,
     Clock,
@@ -286,3 +285,18 @@ def billing(kind: PriceKind, term_hours: float) -> tuple[float, float]:
     if term_hours:
         return term_hours, 0.0
     return kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
+
+
+PARTS = ("storage", "egress", "power", "setup")
+
+
+def cost_parts(cost_breakdowns: Sequence[RecomputedCost]) -> dict[str, int]:
+    """Micro-dollars of several cost breakdowns by part, and `expected` for their sum.
+
+    Each breakdown is rounded once; compute absorbs the rounding of the other parts.
+    """
+    parts = {
+        name: sum(round(getattr(cost_breakdown, name) * 1e6) for cost_breakdown in cost_breakdowns) for name in PARTS
+    }
+    expected = sum(round(cost_breakdown.total * 1e6) for cost_breakdown in cost_breakdowns)
+    return {"expected": expected, "compute": expected - sum(parts.values()), **parts}

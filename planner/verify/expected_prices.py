@@ -13,8 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from gpuplan.catalog.model.offer import Offer, PriceEstimate
 from gpuplan.catalog.model.price_drift import PriceDrift, price_drifts
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
-from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.snapshots.offer_columns import Columns, LazyOffers
 
 #: A spot price from this share of the on-demand price is that price.
 _THE_SAME = 0.98

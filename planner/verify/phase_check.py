@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from gpuplan.catalog.model.offer import PriceEstimate
 from gpuplan.planner.verify.alternatives_check import allowed
-from gpuplan.planner.verify.cost_parts import cost_parts
-from gpuplan.planner.verify.cost_recomputation import RecomputedCost
+from gpuplan.planner.verify.cost_recomputation import RecomputedCost, cost_parts
 from gpuplan.planner.verify.estimator_port import Row
 from gpuplan.planner.verify.field_coverage import SHOWN, FieldCoverage, Path, closely
 from gpuplan.planner.verify.memory_floor import GIB, states_floor

@@ -1,29 +1,60 @@
-"""Check of a plan: cost, hours, finish, carbon, and that no other plan is better."""
+"""Check of a plan: cost, hours, finish, carbon, and that no other plan is better.
+
+Lower bound on the cost of an offer from the dense peak of its accelerators.
+
+    cost of a run >= price per node-hour x FLOPs of the job / (devices x dense peak x goodput)
+
+A modelled goodput is below 1. The bound needs neither the estimator nor a node count.
+"""
 
 from dataclasses import asdict
 from datetime import timedelta
 
+from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_exactly
+from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.verification import PhasedComparison, PlanComparison, SingleComparison
 from gpuplan.planner.verify.alternatives_check import alternatives, frontier, other_framework
 from gpuplan.planner.verify.capacity_ladder_check import capacity_ladder
 from gpuplan.planner.verify.certificate_check import certificate
-from gpuplan.planner.verify.commitment_check import commitments
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
-from gpuplan.planner.verify.credit_check import credit_use
+from gpuplan.planner.verify.estimator_port import Work
 from gpuplan.planner.verify.field_coverage import SHOWN
 from gpuplan.planner.verify.ladder_proof_check import ladder_proof, least_if_obtained
 from gpuplan.planner.verify.named_offers import second_text
 from gpuplan.planner.verify.offer_counts import counts
-from gpuplan.planner.verify.peak_bound import least_usd
+from gpuplan.planner.verify.offer_groups import OfferGroup
+from gpuplan.planner.verify.payment_check import commitments, credit_use
 from gpuplan.planner.verify.phase_check import LOOSE, moment_of, ran
+from gpuplan.planner.verify.phase_figures import dense_peak
 from gpuplan.planner.verify.phase_pairs import InPhases, in_phases
 from gpuplan.planner.verify.plan_outcome import Outcome, of_phases
 from gpuplan.planner.verify.run_limit_check import run_limits
 from gpuplan.planner.verify.sensitivity_check import sensitivity
 from gpuplan.planner.verify.standby_check import with_standby
 from gpuplan.planner.verify.verification_context import Context
+
+#: The precisions that an accelerator may choose under `auto`.
+AUTO = ("bf16", "fp16", "tf32", "fp32")
+
+
+def least_usd(offer_group: OfferGroup, work: Work, training: Training, goodput: float | None) -> float:
+    """Lower bound in USD on the node-hours of the job on this offer; 0 where no peak is known."""
+    instance_type = offer_group.machine.type
+    names = AUTO if training.precision == "auto" else (training.precision,)
+    chip = accelerators()[instance_type.accelerator]
+    peak = max((dense_peak(chip, name) or 0.0 for name in names), default=0.0)
+    if not peak or offer_group.machine.measured is not None:
+        return 0.0
+    node_hours = (
+        work.total_flops
+        / (peak * float(instance_type.accelerator_count))
+        / 3600
+        / (1.0 if goodput is None else goodput)
+    )
+    return offer_group.micros / 1e6 * node_hours
+
 
 #: The planner's normal distribution is accurate to 7.5e-8 (Abramowitz and Stegun 26.2.17).
 ROUNDED_CHANCE = 1e-7

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from gpuplan.planner.verify.cost_parts import cost_parts
-from gpuplan.planner.verify.cost_recomputation import P95
+from gpuplan.planner.verify.cost_recomputation import P95, cost_parts
 from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.price_spread import INTEGRATED, is_estimate, quantiles
 from gpuplan.planner.verify.schedule_check import Ran, chance

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from gpuplan.catalog.model.price_kinds import PriceKind
 from gpuplan.planner.verify.billed_hours import mean_of
-from gpuplan.planner.verify.cost_parts import cost_parts
-from gpuplan.planner.verify.cost_recomputation import RecomputedCost, billing
+from gpuplan.planner.verify.cost_recomputation import RecomputedCost, billing, cost_parts
 from gpuplan.planner.verify.field_coverage import Path, closely
 from gpuplan.planner.verify.named_offers import second_text
 from gpuplan.planner.verify.phase_check import LOOSE, cost_of_phase, described, moment_of, taken_over

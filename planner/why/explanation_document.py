@@ -14,10 +14,9 @@ from gpuplan.planner.model import explanation as model
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import LeastChange, NoPlan, Planned
 from gpuplan.planner.model.shared import Figure, ObjectiveName, ObjectiveOf
-from gpuplan.planner.serialization.answer_id import answer_id
-from gpuplan.planner.serialization.objective_units import UNITS
+from gpuplan.planner.serialization.content_ids import answer_id
 from gpuplan.planner.serialization.phase_document import breakdown, configuration, cost_and_hours, machines, usd
-from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded, to_second
+from gpuplan.planner.serialization.rounded_figures import UNITS, maybe_rounded, rounded, to_second
 from gpuplan.planner.why.explanation import About, Run, Why
 from gpuplan.planner.why.explanation_text import summary
 

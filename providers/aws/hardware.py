@@ -11,8 +11,8 @@ from itertools import batched
 from typing import Any
 
 from gpuplan.catalog.model.ec2_hardware import ec2_instance_type, has_accelerators
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.offer import Implausible, InstanceType
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.providers.aws.api_calls import CallFailed, Calls
 from gpuplan.providers.aws.regions_and_zones import Place

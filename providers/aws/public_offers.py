@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_HOUR
 from gpuplan.catalog.model.offer import Implausible, InstanceType, Offer
 from gpuplan.catalog.model.spot_discount import SPOT_PRICE_IS_MODELLED, doubt_of_saving, spot_usd_micros
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.providers.aws.price_rows import LOCAL_ZONE, PriceRow
 from gpuplan.providers.aws.savings_plan_files import PlanRate

@@ -11,7 +11,7 @@ import httpx
 from gpuplan.catalog.model.regions import regions as known_regions
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
-from gpuplan.providers.azure.azure_names import region_name
+from gpuplan.providers.azure.mapping_tables import region_name
 from gpuplan.providers.azure.region_rows import rows_of
 from gpuplan.providers.azure.retail import prices_of
 from gpuplan.providers.azure.retail_pages import RetailPages

@@ -22,7 +22,7 @@ from azure.identity import DefaultAzureCredential
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, NotLearned, hazard_of_share, probability_of
 from gpuplan.catalog.model.offer import Implausible
 from gpuplan.catalog.runtime.errors import ProviderFailure
-from gpuplan.providers.azure.azure_names import is_sovereign, region_name
+from gpuplan.providers.azure.mapping_tables import is_sovereign, region_name
 from gpuplan.providers.capacity.contract import CapacityCall, CapacityResult, parts, split_places
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.error_redaction import redacted_text

@@ -13,12 +13,11 @@ from fractions import Fraction
 from functools import cache
 
 from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.offer import Implausible, InstanceType
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
-from gpuplan.providers.azure.azure_names import folded, is_never_shared, named_card
-from gpuplan.providers.azure.mapping_tables import Family, family_of
+from gpuplan.providers.azure.mapping_tables import Family, family_of, folded, is_never_shared, named_card
 from gpuplan.providers.azure.skus import Sku
 
 SKU_SOURCE = "Azure resource SKUs (vCPU, memory, disk, GPUs), card by family"

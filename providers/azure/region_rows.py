@@ -8,8 +8,8 @@ from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_H
 from gpuplan.catalog.model.offer import Implausible, InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.regions import regions
-from gpuplan.providers.azure.azure_names import folded, is_sovereign
 from gpuplan.providers.azure.hardware import NoTraining, Unknown, differs, hardware_of
+from gpuplan.providers.azure.mapping_tables import folded, is_sovereign
 from gpuplan.providers.azure.retail import KINDS, Price, Prices
 from gpuplan.providers.azure.skus import Sku, Skus
 from gpuplan.providers.contract import Quarantined, Rows

@@ -14,8 +14,7 @@ from decimal import Decimal, InvalidOperation
 
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.providers.azure.azure_names import folded, is_accelerated, region_name
-from gpuplan.providers.azure.mapping_tables import left_out_rows
+from gpuplan.providers.azure.mapping_tables import folded, is_accelerated, left_out_rows, region_name
 from gpuplan.providers.contract import Quarantined
 
 type Row = Mapping[str, object]

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from gpuplan.catalog.runtime.errors import ProviderFailure
-from gpuplan.providers.azure.azure_names import is_accelerated, region_name
+from gpuplan.providers.azure.mapping_tables import is_accelerated, region_name
 from gpuplan.providers.azure.retail import SERVICE, Row, is_machine
 from gpuplan.providers.error_redaction import shown_url
 from gpuplan.providers.feed_client import Refused, get_json

@@ -7,7 +7,7 @@ entry per size and region, and includes sizes that the subscription may not use.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gpuplan.providers.azure.azure_names import folded, is_accelerated, region_name
+from gpuplan.providers.azure.mapping_tables import folded, is_accelerated, region_name
 
 _MIB_PER_GB = 1e9 / 2**20
 

@@ -24,7 +24,7 @@ from gpuplan.providers.gcp.api_calls import (
     Patience,
 )
 from gpuplan.providers.gcp.clients import Account, checked_endpoint, request_headers
-from gpuplan.providers.gcp.sku_page import SkuPage
+from gpuplan.providers.gcp.sku_descriptions import SkuPage
 
 ENDPOINT = "https://cloudbilling.googleapis.com"
 COMPUTE_ENGINE = "services/6F81-5844-456A"

@@ -5,15 +5,16 @@ without any machines, there is nothing to compose and the reading fails.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.offer import Implausible
-from gpuplan.catalog.model.tpu_slices import TpuSlice
+from gpuplan.catalog.model.tpu_slices import TpuSlice, tpu_slices
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.contract import Quarantined
@@ -25,7 +26,33 @@ from gpuplan.providers.gcp.mapping_tables import attached_as, known_components, 
 from gpuplan.providers.gcp.price_composition import Described, components_of
 from gpuplan.providers.gcp.price_list import COMPUTE_ENGINE, listed_skus
 from gpuplan.providers.gcp.skus import PricedSku, Prices, read_skus
-from gpuplan.providers.gcp.tpus import slices_in_zone
+
+
+@cache
+def slice_named(accelerator_type: str) -> TpuSlice | None:
+    """The documented slice of the TPU API's accelerator type (`v5p-8`), None for larger or unknown ones."""
+    names = {accelerator_type, f"tpu-{accelerator_type}"}
+    return next((tpu_slice for tpu_slice in tpu_slices() if tpu_slice.name in names), None)
+
+
+def slices_in_zone(api_types: Collection[str], machine_types: Iterable[str]) -> list[TpuSlice]:
+    """The slices of one zone, in the order of the table.
+
+    `api_types` are the TPU API's accelerator types in the zone (empty if it did not answer), `machine_types` the
+    accelerator types of Compute Engine's machines in the zone (`ct5lp`).
+    """
+    by_api = {tpu_slice.name for tpu_slice in map(slice_named, api_types) if tpu_slice is not None}
+    listed = {tpu_slice.accelerator for tpu_slice in tpu_slices() if tpu_slice.name in by_api}
+    hosts = [tpu_machines()[name] for name in machine_types if name in tpu_machines()]
+    shown = {
+        tpu_slice.name
+        for host in hosts
+        if host.accelerator not in listed
+        for tpu_slice in tpu_slices()
+        if tpu_slice.accelerator == host.accelerator and (host.single_hosts if tpu_slice.hosts == 1 else host.pods)
+    }
+    return [tpu_slice for tpu_slice in tpu_slices() if tpu_slice.name in by_api | shown]
+
 
 CLOUD_TPU = "services/E000-3F24-B8AA"
 #: Patterns of instance type names per list: machines with their own accelerators, N1 with GPUs attached, TPU slices, or any

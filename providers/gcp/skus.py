@@ -14,8 +14,16 @@ from math import floor
 
 from gpuplan.providers.contract import Quarantined
 from gpuplan.providers.gcp.mapping_tables import known_components
-from gpuplan.providers.gcp.sku_descriptions import LOCAL_SSD, component, price_kind
-from gpuplan.providers.gcp.sku_page import Category, PricingExpression, PricingInfo, Sku, SkuPage
+from gpuplan.providers.gcp.sku_descriptions import (
+    LOCAL_SSD,
+    Category,
+    PricingExpression,
+    PricingInfo,
+    Sku,
+    SkuPage,
+    component,
+    price_kind,
+)
 
 NANOS = 10**9
 #: Hours of a month in Google's prices per GiB-month.

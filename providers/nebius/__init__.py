@@ -18,8 +18,7 @@ from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
 from gpuplan.providers.feed_client import Refused
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
-from gpuplan.providers.price_lists.field_reading import WrongField, amount, text
+from gpuplan.providers.price_lists.field_reading import WrongField, accelerator_names, amount, text
 from gpuplan.providers.price_lists.grpc_client import GrpcClient
 from gpuplan.providers.price_lists.list_provider import RegionalListProvider
 from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, StockLevel, stock_note

@@ -15,9 +15,9 @@ from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
 from gpuplan.providers.feed_client import get_json, web_client
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
+    accelerator_names,
     mapping,
     number,
     number_if_stated,

@@ -1,9 +1,22 @@
 """Read fields of a provider's JSON: a field of another type than documented is named, never guessed."""
 
+import csv
+import io
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cache
+from importlib.resources import files
 from math import isfinite
 from typing import Any
+
+
+@cache
+def accelerator_names(package: str) -> dict[str, str]:
+    """gpuplan's name by the provider's, from `gpus.csv` of the package: its first column is the provider's name."""
+    text = (files(package) / "gpus.csv").read_text(encoding="utf-8")
+    rows = csv.reader(io.StringIO(text))
+    next(rows)
+    return {row[0]: row[1] for row in rows}
 
 
 class WrongField(ValueError):

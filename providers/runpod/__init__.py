@@ -13,8 +13,17 @@ from typing import Any
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
-from gpuplan.providers.price_lists.field_reading import WrongField, mapping, number, sequence, text, whole, word, yes_no
+from gpuplan.providers.price_lists.field_reading import (
+    WrongField,
+    accelerator_names,
+    mapping,
+    number,
+    sequence,
+    text,
+    whole,
+    word,
+    yes_no,
+)
 from gpuplan.providers.price_lists.list_provider import ListProvider
 from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, StockLevel, stock_note
 from gpuplan.providers.price_lists.rest_client import RestClient

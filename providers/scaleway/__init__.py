@@ -18,10 +18,10 @@ import httpx
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
 from gpuplan.providers.price_lists.currencies import EUR, Rates, current_rates
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
+    accelerator_names,
     mapping,
     number,
     number_if_stated,

@@ -14,8 +14,14 @@ from gpuplan.catalog.model.regions import UNKNOWN_REGION
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
-from gpuplan.providers.price_lists.field_reading import WrongField, number, number_if_stated, text, whole
+from gpuplan.providers.price_lists.field_reading import (
+    WrongField,
+    accelerator_names,
+    number,
+    number_if_stated,
+    text,
+    whole,
+)
 from gpuplan.providers.price_lists.list_provider import ListProvider
 from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing
 from gpuplan.providers.price_lists.rest_client import RestClient

@@ -10,11 +10,11 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.store.backup_file import existing_tables, sums
 from gpuplan.catalog.store.database import connect, database_url
 from gpuplan.catalog.store.run_store import Run, queued_run
 from gpuplan.catalog.store.schema_upgrade import HEAD, alembic_config, downgrade, revision_of, to_head
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 BEFORE = "0004"

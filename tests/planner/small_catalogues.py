@@ -17,7 +17,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.storage_rates import storage_usd_per_gb_month
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.machine_shapes import shapes_of
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.model.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance import estimate

@@ -24,7 +24,20 @@ from gpuplan.planner.procurement.procurement_model import model_of
 from gpuplan.planner.procurement.procurement_plan import Decided
 from gpuplan.planner.procurement.served_jobs import served
 from gpuplan.providers.owned.owned_machines import read_inventory
-from tools.benchmarks.screening_curve import screened
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def screened(fixed_usd: Floats, usd_per_hour: Floats, busy: Floats) -> tuple[Ints, float]:
+    """The cheapest source of each machine (`busy` hours of the i-th, falling) and the sum of the costs in USD.
+
+    The first of equally cheap sources is taken.
+    """
+    costs = fixed_usd[None, :] + busy[:, None] * usd_per_hour[None, :]
+    chosen = costs.argmin(axis=1)
+    return chosen.astype(np.int64), float(costs[np.arange(len(busy)), chosen].sum())
+
 
 YEARS, SCENARIOS = 10, 100
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuplan.catalog.model.accelerators import accelerators
-from gpuplan.catalog.model.excluded_machines import left_out
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from tools.catalogue_build.catalogue_assembly import Catalogue, catalogue_of
 from tools.catalogue_build.catalogue_files import write_catalogue

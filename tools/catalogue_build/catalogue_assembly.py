@@ -8,15 +8,12 @@ from pathlib import Path
 from gpuplan.catalog.model.data_tables import data_table
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from tools.catalogue_build.catalogue_checks import differing_counts, problems
-from tools.catalogue_build.fact_tables import Row, fact_table, mapping_table
+from tools.catalogue_build.fact_tables import Row, SetAside, fact_table, mapping_table
 from tools.catalogue_build.gcp_composition import components, composed_machines
-from tools.catalogue_build.listed_prices import listed_prices
+from tools.catalogue_build.listed_prices import listed_prices, tpu_slices
 from tools.catalogue_build.modelled_spot_prices import spot_from_savings
 from tools.catalogue_build.neocloud_prices import neocloud_prices
-from tools.catalogue_build.price_row_outcomes import SetAside
-from tools.catalogue_build.side_tables import side_tables
-from tools.catalogue_build.spot_interruptions import with_interruptions
-from tools.catalogue_build.tpu_slice_prices import tpu_slices
+from tools.catalogue_build.side_tables import side_tables, with_interruptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.snapshot import Snapshot
-from tools.catalogue_build.price_row_outcomes import SetAside
+from tools.catalogue_build.fact_tables import SetAside
 
 OFFER_COLUMNS = (
     "provider",

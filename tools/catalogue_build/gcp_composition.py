@@ -13,9 +13,7 @@ from decimal import Decimal
 from gpuplan.catalog.model.money import MICROS_PER_USD, usd_micros
 from gpuplan.catalog.model.n1_machines import N1_GIB_PER_VCPU, PROVIDER, N1Machine, n1_machines
 from gpuplan.catalog.model.offer import Offer
-from tools.catalogue_build.fact_tables import Row, mapping_table
-from tools.catalogue_build.observation_dates import observed
-from tools.catalogue_build.price_row_outcomes import Harvest
+from tools.catalogue_build.fact_tables import Harvest, Row, mapping_table, observed
 
 N1_KINDS = ("on_demand", "spot")
 #: One vCPU of n1-standard with its memory; derived from the components of the given table.

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.catalogue_build.catalogue_files import XZ_FILTERS, csv_bytes
-from tools.catalogue_build.fact_tables import FACTS, Row, mapping_table, read_table
-from tools.catalogue_build.observation_dates import UNDATED
+from tools.catalogue_build.fact_tables import FACTS, UNDATED, Row, mapping_table, read_table
 
 #: The table of savings has no date column; its date is the month of the advisor file behind it.
 ADVISOR_AS_OF = "2025-06"

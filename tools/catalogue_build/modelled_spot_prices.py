@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.model.spot_discount import SPOT_PRICE_IS_MODELLED, doubt_of_saving, spot_usd_micros
-from tools.catalogue_build.fact_tables import Row
-from tools.catalogue_build.observation_dates import observed
-from tools.catalogue_build.price_row_outcomes import LEFT_OUT, QUARANTINED, Harvest, SetAside
+from tools.catalogue_build.fact_tables import LEFT_OUT, QUARANTINED, Harvest, Row, SetAside, observed
 
 PROVIDER = "aws"
 

@@ -19,9 +19,7 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.regions import UNKNOWN_REGION
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tools.catalogue_build.fact_tables import Row, mapping_table
-from tools.catalogue_build.observation_dates import observed
-from tools.catalogue_build.price_row_outcomes import Harvest
+from tools.catalogue_build.fact_tables import Harvest, Row, mapping_table, observed
 
 #: Our words for a link inside a machine. A bridge joins pairs of cards only, which the accelerator's row states.
 LINKS = {

@@ -1,11 +1,35 @@
 """Regions, egress, storage and carbon: the collected tables in the catalogue's format."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_HOUR, interruptions_per_hour
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.price_kinds import price_kinds
 from tools.catalogue_build.fact_tables import Row, fact_table, mapping_table
 from tools.catalogue_build.neocloud_place_prices import neocloud_egress, neocloud_storage
+
+
+def with_interruptions(offers: Iterable[Offer], bands: Iterable[Row]) -> list[Offer]:
+    """The offers with a rate on every interruptible one: from its AWS band, else from the traces and marked as modelled."""
+    rates = {(row["region"], row["instance_type"]): interruptions_per_hour(row["interruption_band"]) for row in bands}
+    kinds = price_kinds()
+    return [_with_rate(offer, rates) if kinds[offer.price_kind].interruptible else offer for offer in offers]
+
+
+def _with_rate(offer: Offer, rates: dict[tuple[str, str], float]) -> Offer:
+    """Only AWS uses the region and type names of the band table, so the pair is a sufficient key."""
+    rate = rates.get((offer.region, offer.instance_type))
+    if rate is not None:
+        return replace(offer, interruptions_per_hour=rate)
+    return replace(
+        offer,
+        interruptions_per_hour=DEFAULT_INTERRUPTIONS_PER_HOUR,
+        modelled=(*offer.modelled, "interruption_rate"),
+    )
+
 
 #: A GiB in GB: sizes in the catalogue are GB, so a price per GiB is divided and a bound in TiB multiplied.
 GB_PER_GIB = Decimal(2**30) / Decimal(10**9)

@@ -19,8 +19,7 @@ from gpuplan.planner.performance.estimator_request import Floats, LayoutRequest
 from gpuplan.planner.performance.fitted_constants import trying
 from gpuplan.planner.performance.prediction_bands import Z80, log_sigma, ratio_sigma_of
 from gpuplan.planner.workload import work_of
-from tools.fitting.held_out_residuals import current
-from tools.fitting.least_squares_fit import comparisons, linearised, offset_by_others, scored, solved, under
+from tools.fitting.least_squares_fit import comparisons, current, linearised, offset_by_others, scored, solved, under
 from tools.fitting.measured_runs import Run, machine, rows, runs, why_unanswered
 from tools.fitting.run_pairs import pairs_of
 from tools.fitting.stacked_runs import Sample, sample_of

@@ -17,8 +17,15 @@ from gpuplan.planner.performance import accelerator_constants
 from gpuplan.planner.performance.estimator_request import Floats
 from gpuplan.planner.performance.fitted_constants import FITTED, Key, table, trying
 from gpuplan.planner.performance.prediction_bands import Z80
-from tools.fitting.held_out_residuals import without_source
-from tools.fitting.least_squares_fit import comparisons, fit, identified_by, linearised, offset_by_others, priors
+from tools.fitting.least_squares_fit import (
+    comparisons,
+    fit,
+    identified_by,
+    linearised,
+    offset_by_others,
+    priors,
+    without_source,
+)
 from tools.fitting.measured_runs import Run, runs
 from tools.fitting.run_pairs import pairs_of
 from tools.fitting.stacked_runs import Sample, sample_of

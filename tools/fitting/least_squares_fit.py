@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gpuplan.planner.performance import accelerator_constants
 from gpuplan.planner.performance.estimator_request import Floats
-from gpuplan.planner.performance.fitted_constants import FITTED, Key, table, trying
+from gpuplan.planner.performance.fitted_constants import FITTED, Key, table, trying, value
 from tools.fitting.stacked_runs import Sample, residuals
 
 #: Scatter of like runs under S; residuals beyond HUBER times that pull no harder (noise floor of MLPerf repeats: 6 %).
@@ -198,3 +198,17 @@ def identified_by(linear: Linear) -> dict[Key, int]:
     """How many runs move by a hundredth or more when a constant moves by a tenth."""
     moved = np.abs(linear.jacobian) >= 0.1
     return dict(zip(linear.keys, np.count_nonzero(moved, axis=0).tolist(), strict=True))
+
+
+def current() -> dict[Key, float]:
+    """The constants as they stand."""
+    return {key: value(*key) for key in fitted_keys()}
+
+
+def without_source(sample: Sample, now: dict[Key, float]) -> Floats:
+    """Each source predicted by the constants that the others give; runs in unknown units have an unknown offset."""
+    left, group, linear = np.full(len(sample.runs), np.nan), groups(sample), linearised(sample, now)
+    for name in np.unique(group):
+        out = group == name
+        left[out] = under(sample, solved(sample, linear, ~out))[out]
+    return left

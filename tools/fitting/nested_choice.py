@@ -9,8 +9,7 @@ import numpy as np
 
 from gpuplan.planner.performance.estimator_request import Floats
 from tools.fitting.accuracy import LEAST_RUNS, errors, source_of
-from tools.fitting.held_out_residuals import current
-from tools.fitting.least_squares_fit import LOSS, Loss, linearised, scored, solved
+from tools.fitting.least_squares_fit import LOSS, Loss, current, linearised, scored, solved
 from tools.fitting.measured_runs import runs
 from tools.fitting.stacked_runs import Sample, sample_of
 

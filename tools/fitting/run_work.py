@@ -5,8 +5,7 @@ import re
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Explicit, Preset, Training, Transformer
 from gpuplan.planner.workload import presets, work_of
-from gpuplan.planner.workload.block_totals import Amount, work_of_blocks
-from gpuplan.planner.workload.published_totals import whole
+from gpuplan.planner.workload.block_totals import Amount, whole, work_of_blocks
 from gpuplan.planner.workload.step_work import Work
 from tools.fitting import maxtext_runs
 

@@ -16,8 +16,8 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.markets import Market
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.cost.cost_breakdown import z_score
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.cost.run_inputs import Run
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.strategies.phased.linear_bounds import Lined, lined, windowed_machines

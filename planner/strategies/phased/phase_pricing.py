@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.availability_windows import elapsed_hours_of_all
-from gpuplan.planner.cost.availability_waits import equally_likely, mean_wait
+from gpuplan.planner.cost.billing_rounding import equally_likely, mean_wait
 from gpuplan.planner.cost.cost_breakdown import RISING_UP_TO, CostBreakdown, cost_breakdown, outline, part, z_score
 from gpuplan.planner.cost.run_inputs import Run
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS

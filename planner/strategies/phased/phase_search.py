@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from gpuplan.catalog.runtime.time_limit import go_on
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
-from gpuplan.planner.strategies.phased.deadline_free_bound import least_usd
 from gpuplan.planner.strategies.phased.dominated_offer_recheck import (
     AGAIN_TOGETHER,
     MOST_AGAIN,
@@ -42,6 +41,7 @@ from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, Line
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_bounds import hour_price, hour_prices, pairs_below, worthwhile
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
+from gpuplan.planner.strategies.phased.sequence_linear_bounds import least_usd
 from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
 
 Floats = NDArray[np.float64]

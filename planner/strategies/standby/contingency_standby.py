@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.model.outcome import StandbyChoice
-from gpuplan.planner.strategies.phase_details import phase
+from gpuplan.planner.strategies.schedule import phase
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE, Cells
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone

@@ -13,9 +13,8 @@ from gpuplan.planner.cost.cost_quantiles import cost_quantiles, relative_prices
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.model.outcome import CostMicros, Moved, PhaseChoice
 from gpuplan.planner.model.shared import Hours
-from gpuplan.planner.strategies.phase_details import phase
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns
-from gpuplan.planner.strategies.schedule import Schedule
+from gpuplan.planner.strategies.schedule import Schedule, phase
 from gpuplan.planner.strategies.standby.exact_standby_run import StandbyRun
 from gpuplan.planner.strategies.standby.standby_pairs import StandbyPlan, carbon_of
 from gpuplan.planner.strategies.standby.standby_switching import billed

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
+from gpuplan.catalog.store.backup_file import existing_tables, sums
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.providers.fake_clouds import SHIPPED_AT, price, snapshot
 
 Serve = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]

@@ -15,7 +15,7 @@ from gpuplan.catalog.model.quota_facts import quota_codes
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.candidates.quota_limits import binding, names_type
-from gpuplan.planner.explain.quota_notes import quota_assumption
+from gpuplan.planner.explain.terms_notes import quota_assumption
 from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.model.wire import wire
 from gpuplan.providers.azure.quotas import plain_code

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuplan.catalog.model.opt_in_zones import location_to_opt_into
+from gpuplan.catalog.model.regions import location_to_opt_into
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 
 

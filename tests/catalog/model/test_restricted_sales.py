@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuplan.catalog.model.restricted_sales import sale_notice
+from gpuplan.catalog.model.unavailable_machines import sale_notice
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 
 

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.backup import back_up
+from gpuplan.catalog.store.backup_file import existing_tables, sums
 from gpuplan.catalog.store.database import sqlite_file
 from gpuplan.catalog.store.restore import restore
 from gpuplan.catalog.store.run_store import Run, queued_run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 OpenStore = Callable[[str], Store]

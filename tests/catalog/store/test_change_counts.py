@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
-from gpuplan.catalog.store.change_counts import change_counts
+from gpuplan.catalog.store.price_history import change_counts
 from gpuplan.catalog.store.snapshot_diff import SnapshotDiff
 from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, offer

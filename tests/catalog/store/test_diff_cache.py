@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
-from gpuplan.catalog.store.diff_cache import DiffCache
-from gpuplan.catalog.store.snapshot_diff import SnapshotDiff, snapshot_diff
+from gpuplan.catalog.store.snapshot_diff import DiffCache, SnapshotDiff, snapshot_diff
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import many_offers

@@ -14,7 +14,7 @@ from gpuplan.planner.candidates.machine_shapes import shapes_of
 from gpuplan.planner.candidates.node_counts import machine_candidates
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import estimate, fastest_layout
-from gpuplan.planner.performance import memory_equivalent_clusters as clusters_alike
+from gpuplan.planner.performance import fastest_layout as clusters_alike
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, arrays_of
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work

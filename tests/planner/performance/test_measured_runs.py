@@ -7,8 +7,7 @@ import pytest
 
 from gpuplan.planner.performance.prediction_bands import Z80, sigma_of
 from tools.fitting.accuracy import errors
-from tools.fitting.held_out_residuals import current, without_source
-from tools.fitting.least_squares_fit import comparisons, groups, offset_by_others, scored
+from tools.fitting.least_squares_fit import comparisons, current, groups, offset_by_others, scored, without_source
 from tools.fitting.measured_runs import predict, rows, runs
 from tools.fitting.stacked_runs import Sample, residuals, sample_of
 

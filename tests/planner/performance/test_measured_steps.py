@@ -13,9 +13,8 @@ from gpuplan.catalog.model.accelerators import find_accelerator
 from gpuplan.catalog.model.measured_rates import COPY_SHARE, MatmulRate, MeasuredRates, TransformerStep, as_measured
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import estimate
-from gpuplan.planner.performance.accelerator_constants import chips_of
+from gpuplan.planner.performance.accelerator_constants import best_matmul, chips_of
 from gpuplan.planner.performance.estimator_request import Estimates, Machines
-from gpuplan.planner.performance.matmul_ceilings import best_matmul
 from gpuplan.planner.performance.measured_steps import MOST, WEIGHT, as_timed, predicted_seconds, slowdown, timing_note
 from gpuplan.planner.workload import work_of
 

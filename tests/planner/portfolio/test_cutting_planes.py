@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.planner.portfolio.cutting_planes import Cut, broken, coefficients, paid_for
-from gpuplan.planner.portfolio.greedy_construction import fill
 from gpuplan.planner.portfolio.portfolio_instance import Instance, Ints
 from gpuplan.planner.portfolio.time_indexed_model import TimeIndexed
-from gpuplan.planner.portfolio.timetable import Timetable
+from gpuplan.planner.portfolio.timetable import Timetable, fill
 from tests.planner.portfolio.small_instances import small_instance
 from tools.benchmarks.portfolio_instances import Recipe, portfolio
 

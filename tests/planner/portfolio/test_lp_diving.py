@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gpuplan.planner.portfolio import portfolio_search as searching
-from gpuplan.planner.portfolio.greedy_construction import fill
 from gpuplan.planner.portfolio.lagrangian_prices import Ascent
 from gpuplan.planner.portfolio.linear_relaxation import Relaxation
 from gpuplan.planner.portfolio.lp_diving import dive
@@ -14,7 +13,7 @@ from gpuplan.planner.portfolio.plan_violations import violations
 from gpuplan.planner.portfolio.portfolio_instance import Instance
 from gpuplan.planner.portfolio.portfolio_search import search
 from gpuplan.planner.portfolio.search_progress import Progress, Stage
-from gpuplan.planner.portfolio.timetable import Timetable
+from gpuplan.planner.portfolio.timetable import Timetable, fill
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 from tools.benchmarks.portfolio_instances import Recipe, portfolio
 

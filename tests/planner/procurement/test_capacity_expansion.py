@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpuplan.planner.procurement.capacity_expansion import expand, useful
 from gpuplan.planner.procurement.expansion_model import Expansion
 from gpuplan.planner.procurement.load_duration import busy_hours, duration_levels
-from tools.benchmarks.screening_curve import screened
+from tools.benchmarks.procurement import screened
 
 SEEDS = st.integers(0, 100_000)
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuplan.api.schemas.availability_trace_files import parse_traces
 from gpuplan.planner.spot_policy.availability_traces import Trace, windows
-from gpuplan.planner.spot_policy.omniscient_optimum import omniscient_usd
+from gpuplan.planner.spot_policy.policy_comparison import omniscient_usd
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
 from gpuplan.planner.spot_policy.simple_rules import Greedy, OnDemand, UniformProgress
 from gpuplan.planner.spot_policy.solved_policy import make_policy

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.spot_policy.omniscient_optimum import omniscient_usd
+from gpuplan.planner.spot_policy.policy_comparison import omniscient_usd
 from gpuplan.planner.spot_policy.run_parameters import SpotTerms
 from gpuplan.planner.spot_policy.simple_rules import Greedy, OnDemand, UniformProgress
 from gpuplan.planner.spot_policy.solved_policy import make_policy
 from gpuplan.planner.spot_policy.trace_replay import Rule, replay
-from gpuplan.planner.spot_policy.typical_availability import typical_chain
-from gpuplan.planner.spot_policy.zone_availability import fit, two_state
+from gpuplan.planner.spot_policy.zone_availability import fit, two_state, typical_chain
 from tests.planner.spot_policy.instances import STEP, chain, expected_usd, least_usd, synthetic, terms
 
 CASES = [

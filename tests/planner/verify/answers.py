@@ -22,7 +22,7 @@ from gpuplan.planner.model.verification import Verification
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.planning import plan
-from gpuplan.planner.serialization.inventory_id import inventory_id
+from gpuplan.planner.serialization.content_ids import inventory_id
 from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification import verified

@@ -1,7 +1,7 @@
 """What verification takes on trust follows from the declaration of the answer."""
 
 from gpuplan.planner.model.plan import Infeasible, Plan
-from gpuplan.planner.verify.prose import prose
+from gpuplan.planner.verify.verification import prose
 
 SOLVED = {"solver": "HiGHS", "over": ["singles"], "enumeration": {"node_counts": "1", "layouts": "a", "left_out": "b"}}
 

@@ -13,8 +13,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto import mock_aws
 
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.price_plausibility import why_implausible
+from gpuplan.catalog.model.unavailable_machines import left_out
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.providers.aws.api_calls import PACES, PRICING_REGION, SDK_ATTEMPTS, CallFailed, Calls
 from gpuplan.providers.aws.capacity_blocks import read_capacity_blocks

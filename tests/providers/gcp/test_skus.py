@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.providers.gcp.sku_descriptions import component
-from gpuplan.providers.gcp.sku_page import SkuPage
+from gpuplan.providers.gcp.sku_descriptions import SkuPage, component
 from gpuplan.providers.gcp.skus import PricedSku, Prices, read_skus
 from tests.clouds.gcp_skus import sku
 from tests.providers.gcp.reads import READ_AT

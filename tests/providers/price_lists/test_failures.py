@@ -9,7 +9,7 @@ import pytest
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.providers.cloud_registry import cloud_names, made
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
+from gpuplan.providers.price_lists.field_reading import accelerator_names
 from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
 from tests.clouds import hyperstack, verda
 from tests.clouds.oci import Oracle

@@ -14,7 +14,7 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.providers.cloud_endpoints import RestAccount, Sources
 from gpuplan.providers.cloud_registry import made
 from gpuplan.providers.contract import Rows
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
+from gpuplan.providers.price_lists.field_reading import accelerator_names
 from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
 from tests.clouds.runpod import KEY, RunPod, gpu
 from tests.clouds.server import CloudServer, answering, html, truncated

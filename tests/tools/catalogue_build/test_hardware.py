@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
-from gpuplan.catalog.model.excluded_machines import left_out
 from gpuplan.catalog.model.offer import Implausible, InstanceType
+from gpuplan.catalog.model.unavailable_machines import left_out
 from tools.catalogue_build import hardware
 from tools.catalogue_build.fact_tables import fact_table, mapping_table
 from tools.catalogue_build.hardware import instance_types

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tools.catalogue_build.observation_dates import observed
+from tools.catalogue_build.fact_tables import observed
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from gpuplan.api.jobs.run_execution import KINDS
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.security.authorization import record
 from gpuplan.api.services.composition import Services, open_services
+from gpuplan.catalog.store.backup_file import existing_tables, sums
 from gpuplan.catalog.store.run_store import Run
 from gpuplan.catalog.store.store import Store
-from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.api.jobs.queue.conftest import work_off
 
 

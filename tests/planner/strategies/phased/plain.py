@@ -19,7 +19,7 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.storage_rates import storage_usd_per_gb_month
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.verify.billed_hours import expected_billed

@@ -13,7 +13,6 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.candidate_set import over
 from gpuplan.planner.candidates.configuration_choice import cheapest
 from gpuplan.planner.model.job import TrainingJob
-from gpuplan.planner.strategies.phased.deadline_free_bound import least_usd
 from gpuplan.planner.strategies.phased.linear_bounds import lined
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
 from gpuplan.planner.strategies.phased.migration_costs import moves
@@ -21,6 +20,7 @@ from gpuplan.planner.strategies.phased.phase_bounds import fast, hour_price, pai
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, phase_columns
 from gpuplan.planner.strategies.phased.phase_pricing import Priced, priced
 from gpuplan.planner.strategies.phased.phase_search import NOTHING_TO_SEARCH, search_phases
+from gpuplan.planner.strategies.phased.sequence_linear_bounds import least_usd
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from tests.planner.strategies.phased.cases import booked_case, found_for, rented_case
 

@@ -16,13 +16,13 @@ from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates
 from gpuplan.planner.candidates.markets import markets
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.model.job import Constraints, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned, StandbyChoice
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.plan_document import answer_body
-from gpuplan.planner.strategies.phase_details import phase
+from gpuplan.planner.strategies.schedule import phase
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
