@@ -6,6 +6,7 @@ Looked at are packages, modules, classes, functions, variables, parameters, fiel
 
 import argparse
 import ast
+import csv
 import re
 import subprocess
 import sys
@@ -15,155 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-def _table(text: str) -> dict[str, str]:
-    """`name: meaning` per line. A dict literal would list its own keys."""
-    return {name: meaning for name, _, meaning in (line.partition(": ") for line in text.strip().splitlines())}
+def _table(*kinds: str) -> dict[str, str]:
+    """`name` and `meaning` of the rows of these kinds in `retired_names.csv`."""
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8") as file:
+        return {row["name"]: row["meaning"] for row in csv.DictReader(file) if row["kind"] in kinds}
 
-
-#: Word -> what the glossary says instead. A name is split into its words: `kept_rows` and `KeptRows` hold `kept` and `rows`.
-RETIRED = _table("""
-asking: identity or authorization
-bill: cost_breakdown
-bills: cost_breakdowns
-bought: priced_configurations
-buying: procurement
-claim: SubmittedPlan
-counted: Audited
-course: schedule
-courses: schedules
-door: interface, or request_verification
-doors: interfaces
-each: what the thing is
-edge: middleware
-fallback: standby
-fallbacks: capacity ladder, next_choices
-found: what the thing is
-frontier3: pareto_cost_time_carbon
-gate: authentication
-held: reserved, lease or stays_optimal
-here: what the thing is
-holds: reserved, lease or stays_optimal
-keeping: retention or maintenance
-kept: cache, or warm_solver
-kin: migration_class
-ledger: field_coverage
-lot: offer_group
-lots: offer_groups
-many: what the things are
-more: what the things are
-net: standby
-nets: standby
-netted: StandbyPlan
-once: deduplicate or single_flight
-opened: ServiceContext
-own: owned
-pace: rate_limit
-packed: serialization
-plane: LayoutCandidates
-prepared: compiled_statements
-pulse: heartbeat
-purchases: procurement
-questions: services
-said: notifications, format_* or redaction
-saying: notifications, format_* or redaction
-shelf: offer_group
-shelves: offer_groups
-sift: row_validation
-standing: eligibility
-straight: linear_bounds, or fast_route
-stray: not_found
-strays: not_found
-telling: notifications, format_* or redaction
-there: what the thing is
-told: notifications, format_* or redaction
-upkeep: retention or maintenance
-who: identity
-wider: dominated_offer_recheck
-""")
 
 #: Words that are retired only as the whole name, being part of plain English phrases in longer ones.
-WHOLE_ONLY = {
-    "each",
-    "more",
-    "many",
-    "own",
-    "who",
-    "once",
-    "here",
-    "there",
-    "found",
-    "edge",
-    "gate",
-    "claim",
-    "purchases",
-}
-
+WHOLE_ONLY = _table("whole word").keys()
+#: Word -> what the glossary says instead. A name is split into its words: `kept_rows` and `KeptRows` hold `kept` and `rows`.
+RETIRED = _table("word", "word but in tests", "whole word")
 #: Words that a test's name, being a sentence, may use as ordinary English.
-ORDINARY_IN_SENTENCES = WHOLE_ONLY | {
-    "counted",
-    "held",
-    "holds",
-    "keeping",
-    "kept",
-    "opened",
-    "prepared",
-    "said",
-    "told",
-    "bought",
-}
-
+ORDINARY_IN_SENTENCES = WHOLE_ONLY | _table("word but in tests").keys()
 #: Phrases of several words that are retired as part of a name.
-RETIRED_PHRASES = _table("""
-whatever_the_hours: deadline_free_bound
-sequence_lines: linear_bounds
-plan_words: key_value_words
-free_time: availability_windows
-allowed_time: time_limit
-machine_rows: node_counts or machine_candidates
-letting_in: authorization
-own_machines: owned_machines
-""")
-
+RETIRED_PHRASES = _table("phrase")
 #: Names that stay, each with its reason. The key is a name, or `path prefix:name` where it stays below that path only.
-ALLOWED = {
-    "u_net": "the architecture U-Net",
-    "latent_u_net": "the architecture U-Net",
-    # What INTERFACES.md and the wire fix: a name may be read from and written to JSON under its old key.
-    "fallback": "key of a plan on the wire",
-    "held": "key of a settings file",
-    "held_spend": "key of a settings file",
-    "held_until": "column of a table, and key of a forecast",
-    "held_elsewhere": "key of an answer of watch check",
-    "last_told": "column of a table, and key of a watch",
-    "telling": "column of a table",
-    "not_bought": "key of a procurement answer",
-    "checkpoints_kept": "key of a settings file",
-    "deadline_kept": "key of a run policy",
-    "holds_until_usd_per_node_hour": "key of a plan",
-    "holds_until": "key of a plan",
-    "without_buying": "key of a procurement answer",
-    "offers_that_requirements_or_standing_refuse": "key of a verification",
-    "planner/model/verification.py:found": "key of a verification",
-    "planner/model/replan.py:kept": "key of a replan",
-    "planner/model/replan.py:holds": "key of a replan",
-    "planner/replan/replan_document.py:holds": "key of a replan",
-    "planner/replan/replan_document.py:kept": "key of a replan",
-    "api/observability/doctor/finding.py:found": "key of an answer of doctor",
-    "api/schemas/watch_answers.py:told": "key of an answer of watch check",
-    "api/cli/audit.py:who": "option of the command line",
-    "api/cli/audit.py:more": "key of an answer of audit",
-    "api/http/api_keys.py:who": "parameter of a path",
-    "clients/python/src/gpuplan_client/answers/:found": "key of a verification",
-    "clients/python/src/gpuplan_client/answers/:holds": "key of an answer of replan",
-    "clients/python/src/gpuplan_client/answers/:kept": "key of an answer of replan",
-    "clients/python/src/gpuplan_client/answers/:told": "key of an answer of watch check",
-    "clients/python/src/gpuplan_client/:who": "query parameter of GET /v1/audit",
-    "tests/api/cli/:told": "key of an answer of watch check",
-    "tests/api/web/:once": "field of a form of the page",
-    "tools/fitting/:held_out_residuals": "held-out data, the term of statistics",
-    "tools/fitting/:held_out_constants": "held-out data, the term of statistics",
-    "tools/fitting/:HeldOutConstants": "held-out data, the term of statistics",
-}  # fmt: skip
+ALLOWED = _table("allowed")
 
 #: What is looked at unless paths are named.
 FOLDERS = ("api", "catalog", "clients", "planner", "providers", "src", "tests", "tools")
