@@ -1,30 +1,85 @@
-"""How fast the service answers: plans to saturation and at half of it, pages of the catalogue, many clients for long.
+"""How fast one service answers plans and pages of the catalogue, and its memory, with several clients that each wait.
 
-Run from the repository root: python -m tools.benchmarks.http_load [--only NAME ...]. Starts its own service on a free loopback
-port, pinned to one core, with this generator on another; jobs vary in size, deadline and constraints, so that no answer
-is the one before. Prints tables, asserts nothing.
-
-    plans        saturation by bisection, then p50 to p99 at half of it
-    catalogue    pages per second of /v1/offers, plain and with If-None-Match, and of the accelerators
-    closed       --clients that each wait for their answer, for --seconds (300 for the long run), and memory meanwhile
-    processes    saturation of --processes that share a database (--database-url: PostgreSQL)
+Run from the repository root: python -m tools.benchmarks.http_load [--clients N] [--seconds S]. Starts its own service process
+on a free loopback port; jobs vary in size, deadline and constraints, so that no answer is the one before. `cpu ms` is the
+service's processor time per answer: others at work on the same cores distort it least. Prints a table, asserts nothing.
 """
 
 import argparse
 import asyncio
+import os
 import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any
 
-from tools.benchmarks.http_client import Client, request
-from tools.benchmarks.http_loops import HEADING, closed_loop, open_loop, saturation
-from tools.benchmarks.http_service import Served, cores, served
+import httpx
 
 MODELS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "bert-large", "gpt3-175b")
-MODES = ("plans", "catalogue", "closed", "processes")
-#: Requests at once that keep a service busy with short answers.
-_PAGE_CLIENTS = 16
-_PAGES = ("/v1/offers?accelerator=H100-80GB-SXM&limit=100", "/v1/offers?limit=1000", "/v1/accelerators")
+PAGES = ("/v1/offers?accelerator=H100-80GB-SXM&limit=100", "/v1/offers?limit=1000", "/v1/accelerators")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+#: The method, path and other arguments of the next request.
+Next = Callable[[], tuple[str, str, dict[str, Any]]]
+
+
+@contextmanager
+def service() -> Iterator[tuple[httpx.Client, int]]:
+    """A service of its own on an empty store, once it answers, and its process."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"GPUPLAN_DATABASE_URL": f"sqlite:///{folder}/gpuplan.sqlite3"}
+        command = [sys.executable, "-m", "gpuplan.api.cli.main", "serve", "--port", str(port)]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                _wait_for(client, process)
+                yield client, process.pid
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _wait_for(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            client.get("/readyz").raise_for_status()
+        except httpx.HTTPError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit(f"the service ended with {process.returncode}")
+
+
+def processes(pid: int) -> list[int]:
+    """A process and those below it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(below for child in children for below in processes(int(child)))]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a service and its processes took so far."""
+    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in processes(pid)]
+    return sum(int(field[11]) + int(field[12]) for field in fields) / _TICKS
+
+
+def memory_mib(pid: int) -> float:
+    """Memory that they hold; what several share counts once (PSS)."""
+    lines = [
+        line for process in processes(pid) for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    ]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 2**10
 
 
 def varied_job(number: int) -> dict[str, Any]:
@@ -40,109 +95,53 @@ def varied_job(number: int) -> dict[str, Any]:
     }
 
 
-class Jobs:
-    """Requests to plan a job, each another than all before."""
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def __call__(self, _: int) -> bytes:
-        self._number += 1
-        return request("POST", "/v1/plans", varied_job(self._number))
+def _get(path: str, headers: dict[str, str]) -> tuple[str, str, dict[str, Any]]:
+    return "GET", path, {"headers": headers}
 
 
-async def plans(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> None:
-    """Saturation, and what answers take at half of it."""
-    print("\nplans, open loop, rising until the answers no longer keep up")
-    most = await saturation(at, client, jobs, given.step_seconds)
-    print(f"keeps up with {most:.0f} plans per second; at half of that:")
-    print(f"{'asked/s':>8} {HEADING}")
-    half = await open_loop(at, client, jobs, most / 2, given.half_seconds)
-    print(f"{most / 2:>8.0f} {half.line()}", flush=True)
+async def measured(name: str, url: str, pid: int, following: Next, *, clients: int, seconds: float) -> None:
+    """Print a row for so many clients that each ask again after their answer."""
+    took, outcomes = list[float](), Counter[str]()
+    began, cpu = time.perf_counter(), cpu_seconds(pid)
 
+    async def ask_again(client: httpx.AsyncClient) -> None:
+        while time.perf_counter() - began < seconds:
+            method, path, rest = following()
+            asked = time.perf_counter()
+            try:
+                outcome = str((await client.request(method, path, **rest)).status_code)
+            except httpx.HTTPError as error:
+                outcome = type(error).__name__
+            took.append((time.perf_counter() - asked) * 1e3)
+            outcomes[outcome] += 1
 
-async def catalogue(at: Served, client: Client, given: argparse.Namespace) -> None:
-    """Pages that a client keeps and asks about again, and pages in full."""
-    print(f"\ncatalogue, closed loop of {_PAGE_CLIENTS}\n{'':>58} {HEADING}")
-    for path in _PAGES:
-        first = await client.ask(request("GET", path))
-        for name, headers in (("plain", {}), ("If-None-Match", {"If-None-Match": first.headers.get("etag", "")})):
-            raw = request("GET", path, headers=headers)
-            measured = await closed_loop(
-                at, client, partial(_same, raw), clients=_PAGE_CLIENTS, seconds=given.step_seconds
-            )
-            print(f"{path + ' ' + name:>58} {measured.line()}", flush=True)
-
-
-def _same(raw: bytes, _: int) -> bytes:
-    return raw
-
-
-async def closed(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> None:
-    """Many clients that each wait, and the service's memory over time."""
-    print(f"\n{given.clients} clients that each ask again 50 ms after their answer, for {given.seconds:g} s")
-    memory: list[tuple[float, float]] = []
-    measured = await closed_loop(
-        at,
-        client,
-        jobs,
-        clients=given.clients,
-        seconds=given.seconds,
-        pause=0.05,
-        each_second=lambda passed: memory.append((passed, at.rss_mib())),
-    )
-    print(f"{HEADING}\n{measured.line()}")
-    every = max(1, len(memory) // 10)
-    print("memory in MiB: " + ", ".join(f"{passed:.0f} s {mib:.0f}" for passed, mib in memory[::every]), flush=True)
-
-
-async def one_process(given: argparse.Namespace, modes: list[str]) -> None:
-    """The modes of one process, one after the other, on one service."""
-    with served(database_url=given.database_url) as at:
-        client, jobs = Client(at.urls), Jobs()
-        await open_loop(at, client, jobs, 10, 3)
-        if "plans" in modes:
-            await plans(at, client, given, jobs)
-        if "catalogue" in modes:
-            await catalogue(at, client, given)
-        if "closed" in modes:
-            await closed(at, client, given, jobs)
-        client.close()
-
-
-async def several_processes(given: argparse.Namespace) -> None:
-    """Saturation with one process more at a time."""
-    free, mine = cores()
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=httpx.Limits(max_connections=None)) as client:
+        await asyncio.gather(*(ask_again(client) for _ in range(clients)))
+    passed, cpu = time.perf_counter() - began, cpu_seconds(pid) - cpu
+    p50, p90, p99 = (statistics.quantiles(took, n=100)[at - 1] for at in (50, 90, 99))
     print(
-        f"\nprocesses on one database: {len(free)} core(s) for them, {'one' if mine is not None else 'none'} for the generator"
+        f"{name:>58} {len(took) / passed:>8.1f} {p50:>8.1f} {p90:>8.1f} {p99:>8.1f} {cpu / len(took) * 1e3:>8.2f}"
+        f" {memory_mib(pid):>7.0f}  {dict(outcomes.most_common())}",
+        flush=True,
     )
-    if len(free) < 2:
-        print("scaling over processes cannot be measured here: each needs a core of its own beside the generator's")
-    for count in range(1, min(given.processes, max(1, len(free))) + 1):
-        with served(count, database_url=given.database_url) as at:
-            client, jobs = Client(at.urls), Jobs()
-            await open_loop(at, client, jobs, 10, 3)
-            most = await saturation(at, client, jobs, given.step_seconds)
-            print(f"{count} process(es): {most:.0f} plans per second", flush=True)
-            client.close()
 
 
 def main() -> None:
     """Read the options and measure."""
     parser = argparse.ArgumentParser(description="Load on the service.")
-    parser.add_argument("--only", nargs="+", choices=MODES, default=["plans", "catalogue", "closed"])
-    parser.add_argument("--step-seconds", type=float, default=5.0, help="of each step of a search, and each page")
-    parser.add_argument("--half-seconds", type=float, default=20.0, help="at half of saturation")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of the closed loop")
-    parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--processes", type=int, default=2, help="most processes of the last mode")
-    parser.add_argument("--database-url", help="a database instead of an empty SQLite file")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each row")
+    parser.add_argument("--clients", type=int, default=16)
     given = parser.parse_args()
-    modes = [item for item in given.only if item != "processes"]
-    if modes:
-        asyncio.run(one_process(given, modes))
-    if "processes" in given.only:
-        asyncio.run(several_processes(given))
+    numbers = count(1)
+    print(f"{'':>58} {'got/s':>8} {'p50 ms':>8} {'p90 ms':>8} {'p99 ms':>8} {'cpu ms':>8} {'MiB':>7}  outcomes")
+    with service() as (client, pid):
+        rows: list[tuple[str, Next]] = [("a plan", lambda: ("POST", "/v1/plans", {"json": varied_job(next(numbers))}))]
+        for path in PAGES:
+            known = {"If-None-Match": client.get(path).headers.get("etag", "")}
+            rows += [(path, partial(_get, path, {})), (f"{path} If-None-Match", partial(_get, path, known))]
+        for name, following in rows:
+            asked = measured(name, str(client.base_url), pid, following, clients=given.clients, seconds=given.seconds)
+            asyncio.run(asked)
 
 
 if __name__ == "__main__":

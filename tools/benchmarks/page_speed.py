@@ -7,18 +7,13 @@ the plan itself being there already. Prints a table, asserts nothing.
 
 import os
 import shutil
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import httpx
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, sync_playwright
+
+from tools.benchmarks.http_load import service
 
 #: What was asked: seconds to the first view on loopback, and bytes transferred for it, compressed.
 ASKED_SECONDS, ASKED_BYTES = 1.0, 600_000
@@ -27,35 +22,6 @@ IMPOSSIBLE = {"model": "resnet-50", "samples": "115M", "deadline": "1h", "budget
 OTHERS = ("/catalogue", "/prices", "/changes", "/portfolio", "/docs")
 #: Colour scheme and width of the window.
 LOOKS = (("light", 1280), ("dark", 1280), ("light", 360))
-
-
-@contextmanager
-def service() -> Iterator[httpx.Client]:
-    """A service of its own on an empty store."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"GPUPLAN_DATABASE_URL": f"sqlite:///{folder}/gpuplan.sqlite3"}
-        command = [sys.executable, "-m", "gpuplan.api.cli.main", "serve", "--port", str(port)]
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-        try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-                _wait_for(client, process)
-                yield client
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-def _wait_for(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    while process.poll() is None:
-        try:
-            client.get("/healthz").raise_for_status()
-        except httpx.HTTPError:
-            time.sleep(0.1)
-        else:
-            return
-    raise SystemExit(f"the service ended with {process.returncode}")
 
 
 def first_views(browser: Browser, url: str, views: int) -> tuple[list[float], list[float], int]:
@@ -101,7 +67,7 @@ def main() -> None:
     """The table."""
     views = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     chromium = os.environ.get("GPUPLAN_CHROMIUM") or shutil.which("chromium") or "chromium"
-    with service() as client, sync_playwright() as playwright:
+    with service() as (client, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         plan = client.post("/plans", data=JOB).headers["location"]
         none = client.post("/plans", data=IMPOSSIBLE).headers["location"]
