@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gpuplan.planner.portfolio.lagrangian_prices import Ascent, Prices, answer_to
 from gpuplan.planner.portfolio.plan_violations import violations
 from gpuplan.planner.portfolio.portfolio_instance import Instance
-from gpuplan.planner.portfolio.portfolio_model import Solved, solve
 from gpuplan.planner.portfolio.portfolio_search import search
 from gpuplan.planner.portfolio.search_progress import Progress
+from tests.planner.portfolio.pulp_model import Solved, solve
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 from tools.benchmarks.portfolio_instances import Recipe, portfolio
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from gpuplan.planner.portfolio import linear_relaxation as module
-from gpuplan.planner.portfolio import portfolio_model as whole_model
 from gpuplan.planner.portfolio.lagrangian_prices import Ascent, Prices, answer_to
 from gpuplan.planner.portfolio.linear_relaxation import Relaxation
 from gpuplan.planner.portfolio.plan_violations import violations
 from gpuplan.planner.portfolio.portfolio_search import search
 from gpuplan.planner.portfolio.search_progress import Progress
 from gpuplan.planner.portfolio.time_indexed_model import TimeIndexed
+from tests.planner.portfolio import pulp_model as whole_model
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 from tools.benchmarks.portfolio_instances import Recipe, portfolio
 
