@@ -26,10 +26,10 @@ Ints = NDArray[np.int64]
 
 #: Gauss-Legendre points below, inside and above the range of deviations in which runs may or may not call the standby.
 _PANELS = (7, 9, 5)
-#: More points where segments are few: each segment that the estimate's error adds or removes is a step.
+#: More points for quantiles, and where segments are few: each segment that the estimate's error adds or removes is a step.
 _FEW, _FINER = 40, (19, 33, 13)
 #: The points of quantiles where hours spread by so much more than the paid ones: waits grow from point to point.
-_WIDE, _FINEST = 1.0, (39, 33, 13)
+_WIDE, _FINEST = 0.5, (39, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and the probability that counts as never.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
@@ -150,12 +150,15 @@ class PricedRun(NamedTuple):
         )
 
     def spread(self) -> Spread:
-        """The hours and cost of runs, over their losses and the estimate's error; at more points where waits differ by much."""
+        """The hours and cost of runs, over their losses and the estimate's error, at more points than their means need."""
         pairs, terms, priced = self.pairs, self.terms, self
-        if float(pairs.wall_log_sigma[0] - pairs.log_sigma[0]) > _WIDE:
+        counts = (_panels(pairs, self.interval_hours, finely=finely) for finely in (False, True))
+        if len(set(counts)) > 1:
             priced = _Begun.of(pairs, terms, self.interval_hours, finely=True).fully_priced()
-        schedule = with_losses(priced.schedule, priced.runs, Hazard.of(pairs, terms))
-        return Spread(pairs, terms, priced.runs, schedule, estimate=priced.estimate, shares=priced.shares)
+        schedule, waited = with_losses(priced.schedule, priced.runs, Hazard.of(pairs, terms))
+        return Spread(
+            pairs, terms, priced.runs, schedule, waited=waited, estimate=priced.estimate, shares=priced.shares
+        )
 
 
 class _Begun(NamedTuple):
@@ -242,9 +245,7 @@ def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats, *, finely: bool) -
     if len(ever) and len(not_always):
         low, high = sorted((not_always[0] - 1, ever[-1] + 1))
         edges[1:1] = [float(_LOOKED[max(low, 0)]), float(_LOOKED[min(high, len(_LOOKED) - 1)])]
-    below, inside, above = _PANELS
-    if finely or pairs.work_hours[0] < _FEW * tried[0, 0]:
-        below, inside, above = _FINEST if finely else _FINER
+    below, inside, above = _panels(pairs, float(tried[0, 0]), finely=finely)
     counts = (below, inside, above) if len(edges) > 2 else (below + inside + above,)
     shares, weights = [], []
     for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):
@@ -253,6 +254,13 @@ def _points(pairs: Pairs, terms: StandbyTerms, tried: Floats, *, finely: bool) -
             shares.append(begins + (ends - begins) * (1.0 + at) / 2)
             weights.append((ends - begins) * weight)
     return np.concatenate(shares), np.concatenate(weights)
+
+
+def _panels(pairs: Pairs, interval_hours: float, *, finely: bool) -> tuple[int, int, int]:
+    """How many points each panel has; `finely` those of quantiles."""
+    if finely and float(pairs.wall_log_sigma[0] - pairs.log_sigma[0]) > _WIDE:
+        return _FINEST
+    return _FINER if finely or pairs.work_hours[0] < _FEW * interval_hours else _PANELS
 
 
 @cache

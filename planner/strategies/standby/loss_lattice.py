@@ -70,6 +70,33 @@ def masses(summed: Complex) -> Floats:
 
 def segment_transform(length: Floats, wait_hours: Floats, hazard: Hazard, lattice: Floats) -> Complex:
     """The transform of the losses of one segment, for rows with waits and lattices of their own: [rows, SIZE]."""
+    survives, _, ready, passed = _attempts(length, wait_hours, hazard, lattice)
+    return np.asarray(survives * ready / passed)
+
+
+def segment_and_waits(length: Floats, wait_hours: Floats, hazard: Hazard, lattice: Floats) -> tuple[Complex, Complex]:
+    """The transform of the losses of one segment, and the factor that weights it by the hours waited: both [rows, SIZE].
+
+    With phi the transform of a wait w of mean v, that of a segment is F = s (1 - a phi) / (1 - b phi). E[w q^w] is v phi^2, so
+
+        E[(hours waited) q^losses] = v phi^2 dF/dphi = F v phi (1 / (1 - b phi) - 1 / (1 - a phi))
+
+    and that of n segments is n F^n times the same factor.
+    """
+    survives, over, ready, passed = _attempts(length, wait_hours, hazard, lattice)
+    hours = np.maximum(wait_hours, AT_ONCE_HOURS)
+    waited = hours[:, None] * _truncated(1 / hours, np.full_like(hours, np.inf), lattice) / _falling(1 / hours, lattice)
+    waits = waited * (over / passed - over / ready)
+    return np.asarray(survives * ready / passed), np.where(wait_hours[:, None] > 0, waits, 0.0)
+
+
+def _attempts(
+    length: Floats, wait_hours: Floats, hazard: Hazard, lattice: Floats
+) -> tuple[Floats, Complex, Complex, Complex]:
+    """The probability of no loss in a segment, [rows, 1], and three transforms: [rows, SIZE].
+
+    The common denominator of the others; 1 - a phi and 1 - b phi times it, of restarts that fail and of all that fails.
+    """
     rate, restart_hours = hazard
     survives, again = np.exp(-rate * length)[:, None], np.exp(-rate * restart_hours)
     restart = np.full_like(length, restart_hours)
@@ -82,9 +109,9 @@ def segment_transform(length: Floats, wait_hours: Floats, hazard: Hazard, lattic
         lost[rows] *= wait
         failed[rows] *= wait
         over[rows] *= _falling(waiting, lattice[rows])
-    # All three are multiplied by `over`. Restarts fail repeatedly, and so do segments.
+    # Restarts fail repeatedly, and so do segments.
     ready = over - (1.0 - again) * failed
-    return np.asarray(survives * ready / (ready - (1.0 - survives) * again * lost))
+    return survives, over, ready, ready - (1.0 - survives) * again * lost
 
 
 def _turns(points: Ints, powers: Ints) -> Ints:

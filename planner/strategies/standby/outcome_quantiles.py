@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,10 @@ def joined(one: Schedule, other: Schedule, order: NDArray[np.int64]) -> Schedule
 
 
 class Spread:
-    """Hours and cost of runs, mixed over the estimate's error, whose points are at `shares` of the deviations in time."""
+    """Hours and cost of runs, mixed over the estimate's error, whose points are at `shares` of the deviations in time.
+
+    `waited` [z, points] are the mean hours that runs have waited, unpaid, which lost so many hours.
+    """
 
     def __init__(
         self,
@@ -100,10 +104,11 @@ class Spread:
         runs: Segments,
         schedule: Schedule,
         *,
+        waited: Floats,
         estimate: Estimate,
         shares: Floats,
     ) -> None:
-        self.pairs, self.terms, self.runs, self.schedule = pairs, terms, runs, schedule
+        self.pairs, self.terms, self.runs, self.schedule, self.waited = pairs, terms, runs, schedule, waited
         self.weights = estimate.weights[0, 0]
         self.late, self.largest = 1.0 - float(estimate.in_time[0, 0]), float(estimate.largest[0, 0])
         self.setup_hours = float(pairs.setup_hours[0])
@@ -201,76 +206,80 @@ class Spread:
         return high
 
     def costs(self) -> "Costs":
-        """The cost of every kind of run; each hour lost costs the mean of such hours, of runs that call or of others."""
-        pairs, runs, schedule = self.pairs, self.runs, self.schedule
-        usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
-            float(getattr(pairs, name)[0])
-            for name in (
-                "usd_per_hour",
-                "storage_usd_per_hour",
-                "fixed_usd",
-                "standby_usd_per_hour",
-                "standby_storage_usd_per_hour",
-                "standby_fixed_usd",
-                "changeover_hours",
-            )
+        """The cost of every kind of run: all of the work on spot, with a call in time, or late."""
+        usd, spot_usd, standby_usd, weights = (
+            np.concatenate(kinds) for kinds in zip(*self._in_time(), self._late(), strict=True)
         )
-        paid = (runs.losses.paid_hours - runs.length) / np.maximum(runs.losses.mean_hours, 1e-300)
-        paid, per_loss = paid[:, None], (usd * paid + storage)[:, None]
-        mass = schedule.losses.reshape(len(schedule.losses), _BINS, -1)
-        binned = mass.sum(axis=2)
-        point = (mass @ np.arange(mass.shape[2])) / np.maximum(binned, 1e-300) + np.arange(_BINS) * mass.shape[2]
-        alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * point * schedule.lattice[:, None]
-        done = schedule.done
-        slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
-        paid_slack = self._paid_slack(done, slack, paid[:, 0])[:, None] * slack
-        work = (usd + storage) * (self.setup_hours + done * runs.length[:, None])
-        spot = work + usd * paid_slack + storage * slack
-        rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
-        called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
-        zeros = np.zeros(alone.shape)
-        spot_alone = usd * (self.certain[:, None] + paid * point * schedule.lattice[:, None])
-        spot_called = usd * (self.setup_hours + done * runs.length[:, None] + paid_slack)
-        # Late runs: all the standby's work, at every factor of the estimate's error.
-        chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
-        factor = np.exp(
-            float(pairs.standby_log_sigma[0]) * np.array([NormalDist().inv_cdf(chance) for chance in chances])
-        )
-        rest_hours = changeover + float(pairs.standby_work_hours[0]) * factor
-        begun = fixed + standby_fixed + (usd + storage) * self._begins_late
-        beyond = begun + (standby_usd + standby_storage) * rest_hours
-        spot_beyond = np.full(len(factor), usd * self._begins_late)
-        values, spot_usd, rescue_usd = (
-            np.concatenate([self._fine(alone_usd).ravel(), self._fine(called_usd).ravel(), beyond_usd])
-            for alone_usd, called_usd, beyond_usd in (
-                (alone, called, beyond),
-                (spot_alone, spot_called, spot_beyond),
-                (zeros, standby_usd * rest, standby_usd * rest_hours),
-            )
-        )
-        masses = [self._fine_masses(mass_of) for mass_of in (binned, schedule.called)]
-        weights = np.concatenate([*masses, np.full(len(factor), self.late / len(factor))])
         possible = np.flatnonzero(weights > 1e-12)
-        order = possible[np.argsort(values[possible], kind="stable")]
+        order = possible[np.argsort(usd[possible], kind="stable")]
         return Costs(
-            usd=values[order],
+            usd=usd[order],
             weights=weights[order],
             whole=float(weights.sum()),
             spot_usd=spot_usd[order],
-            standby_usd=rescue_usd[order],
+            standby_usd=standby_usd[order],
         )
 
-    def _paid_slack(self, done: Floats, slack: Floats, paid: Floats) -> Floats:
+    def _in_time(self) -> "tuple[_Kind, _Kind]":
+        """Runs that do all of the work on spot, and those that call the standby in time."""
+        runs, schedule, done = self.runs, self.schedule, self.schedule.done
+        mass = schedule.losses.reshape(len(schedule.losses), _BINS, -1)
+        weights, points = mass.sum(axis=2), np.arange(float(POINTS)) * schedule.lattice[:, None]
+        lost, paid = (
+            np.vecdot(mass, hours.reshape(mass.shape)) / np.maximum(weights, 1e-300)
+            for hours in (points, points - self.waited)
+        )
+        certain = self.certain[:, None]
+        alone = self._cost(paid=certain + paid, on_clock=certain + lost, standby=np.zeros_like(paid))
+        slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
+        worked = self.setup_hours + done * runs.length[:, None]
+        paid_slack = self._paid_slack(slack, np.vecdot(weights, paid))[:, None] * slack
+        rest = self.changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
+        called = self._cost(paid=worked + paid_slack, on_clock=worked + slack, standby=rest)
+        return self._mixed(alone, weights), self._mixed(called, schedule.called)
+
+    def _late(self) -> "_Kind":
+        """Runs with all of the standby's work, at every factor of the estimate's error."""
+        chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
+        deviation = np.array([NormalDist().inv_cdf(chance) for chance in chances])
+        work = self.pairs.standby_work_hours * np.exp(self.pairs.standby_log_sigma * deviation)
+        begun = np.full(len(work), self._begins_late)
+        cost = self._cost(paid=begun, on_clock=begun, standby=self.changeover + work)
+        return _Kind(*cost, np.full(len(work), self.late / len(work)))
+
+    def _cost(self, *, paid: Floats, on_clock: Floats, standby: Floats) -> tuple[Floats, Floats, Floats]:
+        """USD of runs with so many hours paid and on the clock on spot, and on the standby; of it, the machines of either leg."""
+        pair = self.pairs
+        spot_usd, standby_usd = pair.usd_per_hour * paid, pair.standby_usd_per_hour * standby
+        storage_usd = pair.storage_usd_per_hour * on_clock + pair.standby_storage_usd_per_hour * standby
+        fixed_usd = pair.fixed_usd + np.where(standby > 0, pair.standby_fixed_usd, 0.0)
+        return fixed_usd + spot_usd + standby_usd + storage_usd, spot_usd, standby_usd
+
+    def _mixed(self, cost: tuple[Floats, Floats, Floats], masses: Floats) -> "_Kind":
+        """These runs [z, n] over the finer shares."""
+        usd, spot_usd, standby_usd = (self._fine(values).ravel() for values in cost)
+        return _Kind(usd, spot_usd, standby_usd, self._fine_masses(masses))
+
+    def _paid_slack(self, slack: Floats, paid_alone: Floats) -> Floats:
         """The part of their slack that runs have paid for which call, so that all paid hours have their mean: [z].
 
-        `done` segments and `slack` [z, blocks] are those of a call in each block, `paid` [z] the part of other lost hours.
+        `slack` [z, blocks] is that of a call in each block, `paid_alone` [z] the mean paid hours of lost ones on spot alone, times
+        the probability of passing all.
         """
         runs, schedule = self.runs, self.schedule
         hours = schedule.passed * runs.losses.paid_hours - schedule.failed * runs.losses.paid_pause_hours
-        hours = hours - schedule.whole * runs.count * runs.length - paid * schedule.lost_hours
-        hours = hours - runs.length * np.vecdot(schedule.called, done)
-        all_slack = np.vecdot(schedule.called, slack)
-        return np.where(all_slack > _NO_SLACK, np.clip(hours / np.maximum(all_slack, _NO_SLACK), 0.0, 1.0), paid)
+        hours = hours - schedule.whole * runs.count * runs.length - paid_alone
+        hours = hours - runs.length * np.vecdot(schedule.called, schedule.done)
+        return np.asarray(np.clip(hours / np.maximum(np.vecdot(schedule.called, slack), _NO_SLACK), 0.0, 1.0))
+
+
+class _Kind(NamedTuple):
+    """USD of runs of one kind, of it the machines of either leg, and the weights of these runs: all [n]."""
+
+    usd: Floats
+    spot_usd: Floats
+    standby_usd: Floats
+    weights: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ from gpuplan.planner.strategies.standby.loss_lattice import (
     Powers,
     chances_within,
     masses,
+    segment_and_waits,
     segment_transform,
 )
 from gpuplan.planner.strategies.standby.outcome_quantiles import Schedule
@@ -36,6 +37,8 @@ Complex = NDArray[np.complex128]
 #: Runs of growing slack that are followed at once: their powers take 1 MB each.
 _TOGETHER = 16
 _FIELDS = tuple(field.name for field in fields(Schedule))
+#: Masses below this are rounding errors.
+_NOISE = 1e-9
 #: The log of a probability of calling the standby that counts as zero.
 _NEVER_CALLED = math.log(1e-10)
 
@@ -52,16 +55,26 @@ def segment_outcomes_of(runs: Segments, hazard: Hazard) -> Schedule:
     return Schedule(**{name: _placed(getattr(all_passed, name), rows, getattr(called, name)) for name in _FIELDS})
 
 
-def with_losses(schedule: Schedule, runs: Segments, hazard: Hazard) -> Schedule:
-    """The outcomes of these runs with the losses that were left out."""
-    rows = np.flatnonzero(schedule.without_losses)
-    if not len(rows):
-        return schedule
-    segment = segment_transform(runs.length[rows], runs.wait_hours[rows], hazard, schedule.lattice[rows])
-    losses = schedule.losses.copy()
-    for row, of_one in zip(rows.tolist(), segment, strict=True):
-        losses[row] = np.maximum(masses(Powers(of_one).of(int(runs.count[row])) * SUMMED), 0.0)
-    return replace(schedule, losses=losses, without_losses=np.zeros_like(schedule.without_losses))
+def with_losses(schedule: Schedule, runs: Segments, hazard: Hazard) -> tuple[Schedule, Floats]:
+    """The outcomes of these runs with the losses that were left out, and the mean hours that runs have waited which lost so many.
+
+    The hours waited [z, points] are those of all runs. Where slack does not grow, runs that pass all are those within the last
+    slack, so theirs are the same.
+    """
+    losses, waited = schedule.losses.copy(), np.zeros_like(schedule.losses)
+    rows = np.flatnonzero(schedule.without_losses | (runs.wait_hours > 0))
+    if len(rows):
+        lattice = schedule.lattice[rows]
+        segment, waits = segment_and_waits(runs.length[rows], runs.wait_hours[rows], hazard, lattice)
+        for i, row in enumerate(rows.tolist()):
+            count = int(runs.count[row])
+            summed = Powers(segment[i]).of(count) * SUMMED
+            every = np.maximum(masses(summed), 0.0)
+            if schedule.without_losses[row]:
+                losses[row] = every
+            waited[row] = masses(count * waits[i] * summed) / np.where(every > _NOISE, every, np.inf)
+    waited = np.clip(waited, 0.0, schedule.lattice[:, None] * np.arange(POINTS))
+    return replace(schedule, losses=losses, without_losses=np.zeros_like(schedule.without_losses)), waited
 
 
 def _placed(whole: NDArray[Any], rows: Ints, some: NDArray[Any]) -> NDArray[Any]:

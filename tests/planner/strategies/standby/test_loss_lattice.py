@@ -5,7 +5,14 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.growing_slack import followed
-from gpuplan.planner.strategies.standby.loss_lattice import POINTS, SUMMED, chances_within, masses, segment_transform
+from gpuplan.planner.strategies.standby.loss_lattice import (
+    POINTS,
+    SUMMED,
+    chances_within,
+    masses,
+    segment_and_waits,
+    segment_transform,
+)
 from gpuplan.planner.strategies.standby.preemption_losses import segment_losses
 from gpuplan.planner.strategies.standby.run_segments import Segments
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of
@@ -40,6 +47,31 @@ def test_a_segment_on_the_lattice_loses_as_many_hours_as_in_closed_form(case: st
     variance = mass @ (np.arange(POINTS) * width) ** 2 - (mass @ np.arange(POINTS) * width) ** 2
     # Every cell keeps its mean, not its spread: each of a few jumps adds up to a quarter of the width's square.
     assert variance == pytest.approx(float(exact.variance[0]), abs=4 * width**2)
+
+
+def test_hours_waited_among_those_lost_are_those_of_runs_followed_failure_by_failure() -> None:
+    length, rate, wait, width, runs, segments = 0.8, 0.6, 0.7, 0.02, 50_000, 3
+    draw = np.random.default_rng(4)
+    lost, waited = np.zeros((2, runs))
+    for _ in range(segments):
+        behind = np.arange(runs)
+        while len(behind):
+            until = draw.exponential(1 / rate, len(behind))
+            behind, until = behind[until < length], until[until < length]
+            lost[behind] += until
+            down = behind
+            while len(down):
+                pause, up = draw.exponential(wait, len(down)), draw.exponential(1 / rate, len(down))
+                waited[down] += pause
+                lost[down] += pause + np.minimum(up, 0.25)
+                down = down[up < 0.25]
+    hazard = Hazard(rate, 0.25)
+    one, waits = segment_and_waits(np.array([length]), np.array([wait]), hazard, np.array([width]))
+    hours = np.cumsum(masses(segments * waits[0] * one[0] ** segments * SUMMED))
+    assert one == pytest.approx(segment_transform(np.array([length]), np.array([wait]), hazard, np.array([width])))
+    for within in (0.0, 0.4, 1.0, 2.0, 5.0, 20.0):
+        some = np.where(lost <= within + width / 2, waited, 0.0)
+        assert abs(hours[round(within / width)] - some.mean()) <= 4 * some.std() / runs**0.5 + 1e-9
 
 
 @pytest.mark.parametrize("case", CASES)

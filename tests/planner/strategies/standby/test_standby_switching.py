@@ -33,10 +33,15 @@ CASES = {
     "hardly any slack": (a_pair(standby_work=40), terms(deadline=44)),
     "a standby twice as fast": (a_pair(work=55, standby_work=30, rate=0.1, wait=2.0), terms()),
     "long checkpoints": (a_pair(work=6, standby_work=5, rate=0.2, write=0.3, wait=1.0), terms(deadline=9)),
+    # Runs whose hours lost are nearly all paid, beside calls after waits that nobody pays.
+    "few losses with long waits": (
+        a_pair(work=0.7, sigma=0.15, rate=0.4, wait=1.2, write=0.001, standby_work=0.5, standby_usd=6.0),
+        terms(deadline=2.4),
+    ),
 }
 
 
-@pytest.mark.slow(reason="6 cases")
+@pytest.mark.slow(reason="7 cases")
 @pytest.mark.parametrize("case", CASES)
 def test_the_exact_run_agrees_with_a_simulation(case: str) -> None:
     pair, asked = CASES[case]
@@ -58,7 +63,7 @@ def test_the_exact_run_agrees_with_a_simulation(case: str) -> None:
     usd = seen.spot_hours * pair.usd_per_hour[0] + seen.standby_hours * pair.standby_usd_per_hour[0]
     # Whether a run calls the standby sets its cost apart, in the middle of the distribution.
     assert run.usd_median == pytest.approx(np.quantile(usd, 0.5), rel=0.08)
-    assert run.usd_p95 == pytest.approx(np.quantile(usd, 0.95), rel=0.04)
+    assert run.usd_p95 == pytest.approx(np.quantile(usd, 0.95), rel=0.025)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -12,6 +12,7 @@ from gpuplan.planner.strategies.standby.standby_switching import finely, outcome
 from tests.planner.strategies.standby.standby_cases import Simulated, a_pair, simulate, terms
 
 RUNS = 3000
+SECONDS = 5 / 3600
 CASES = {
     "few losses": (a_pair(work=100, standby_work=90, sigma=0.4, rate=0.1), terms(deadline=179)),
     "a standby as slow as spot": (
@@ -49,7 +50,9 @@ def test_nineteen_of_twenty_runs_cost_no_more_and_take_no_longer_than_is_said(ca
     usd = seen.spot_hours * pair.usd_per_hour[0] + seen.standby_hours * pair.standby_usd_per_hour[0]
     within = 3 * math.sqrt(0.95 * 0.05 / RUNS)
     assert abs((usd <= run.usd_p95).mean() - 0.95) < within
-    assert abs((seen.ends <= run.hours_p95 + 1e-6).mean() - 0.95) < within
+    # Runs that call the standby end within seconds of each other.
+    assert (seen.ends <= run.hours_p95 - SECONDS).mean() - 0.95 < within
+    assert (seen.ends <= run.hours_p95 + SECONDS).mean() - 0.95 > -within
 
 
 @pytest.mark.parametrize("case", CASES)
