@@ -5,7 +5,7 @@ import inspect
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -24,7 +24,6 @@ from gpuplan_client import (
     Unavailable,
     Unreachable,
     Unusable,
-    calls,
 )
 from gpuplan_client.call import retry_after_seconds
 
@@ -200,10 +199,15 @@ def test_keys_are_made_used_rotated_and_revoked_and_the_log_says_so(embedded_sto
 
 
 def test_what_would_be_done_twice_is_tried_once() -> None:
-    for call in (calls.make_key({"name": "ci"}), calls.rotate_key("0a1b2c3d4e5f")):
+    ask: Callable[[Client], object]
+    for ask in (
+        lambda to: to.make_key("ci"),
+        lambda to: to.rotate_key("0a1b2c3d4e5f"),
+        lambda to: to.share("plan", "plan-1"),
+    ):
         transport, asked = answering(httpx.ReadError("cut"), httpx.Response(200, json={}))
         with Client("http://gpuplan.test", transport=transport) as client, pytest.raises(Unreachable):
-            client.send(call)
+            ask(client)
         assert len(asked) == 1
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, cast
 import httpx
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay
 
-from gpuplan_client import answers, calls
+from gpuplan_client import answers
 from gpuplan_client.call import AsAsked, Call, MayPass, tries, unreachable
-from gpuplan_client.calls import Document, ExportFormat
+from gpuplan_client.calls import Document, ExportFormat, Prices, delete, get, post, put, stated, text
 from gpuplan_client.errors import NotDone, RunFailed
 from gpuplan_client.options import DEFAULT_URL, POLL, client_options
 
@@ -73,15 +73,17 @@ class Client:
         *,
         frontier: bool = False,
         snapshot: str | None = None,
-        prices: calls.Prices | None = None,
+        prices: Prices | None = None,
         live: bool | None = None,
     ) -> answers.PlanAnswer:
         """The cheapest plan for a job, or why there is none; stored under its id."""
-        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices, live=live))
+        return self.send(
+            post("plans", body=job, frontier=frontier or None, snapshot=snapshot, prices=prices, live=live)
+        )
 
     def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
         """A plan made before."""
-        return self.send(calls.saved_plan(plan_id))
+        return self.send(get("plans", plan_id))
 
     def export(
         self,
@@ -104,27 +106,27 @@ class Client:
             "run_limit": run_limit,
             "checkpoints": checkpoints,
         }
-        return self.send(calls.export(plan_id, to, **query))
+        return self.send(text("plans", plan_id, "export", to, **query))
 
     def estimate(self, job: Document, on: Document) -> answers.Estimate:
         """Time and memory on one given configuration, such as `{"accelerator": "H100", "gpus": 64}`."""
-        return self.send(calls.estimate(job, on))
+        return self.send(post("estimates", body={"job": job, "on": on}))
 
     def import_config(self, config: Document) -> answers.ImportAnswer:
         """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
-        return self.send(calls.import_config(config))
+        return self.send(post("import", body=config))
 
     def afford(self, asked: Document) -> answers.AffordAnswer:
         """Which models a budget trains: `{"budget_usd": "50k", "deadline": "2w", "tokens": "2T"}`."""
-        return self.send(calls.afford(asked))
+        return self.send(post("afford", body=asked))
 
     def capacity(self, asked: Document) -> answers.CapacityAnswers:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
-        return self.send(calls.capacity(asked))
+        return self.send(post("capacity", body=asked))
 
     def report_capacity(self, report: Document) -> answers.CapacityReport:
         """Says that a cloud refused machines, by its error code, or gave them: live chances count it for seven days."""
-        return self.send(calls.report_capacity(report))
+        return self.send(post("capacity", "reports", body=report))
 
     def why(
         self, job: Document, *, not_: str | None = None, with_: str | None = None, snapshot: str | None = None
@@ -132,15 +134,16 @@ class Client:
         """Why this plan; why `not_` (an accelerator, instance type, provider, region or price kind) is not in it, or
         what having `with_` is worth.
         """
-        return self.send(calls.why(job, not_=not_, with_=with_, snapshot=snapshot))
+        body = stated({"job": job, "not": not_, "with": with_})
+        return self.send(post("why", body=body, snapshot=snapshot))
 
     def replan(self, under_way: Document, *, snapshot: str | None = None) -> answers.ReplanAnswer:
         """What to do with a job that runs: `{"job": ..., "since": ..., "running": {...}}`."""
-        return self.send(calls.replan(under_way, snapshot=snapshot))
+        return self.send(post("replan", body=under_way, snapshot=snapshot))
 
     def verify(self, answer: answers.PlanAnswer | Document) -> answers.VerificationAnswer:
         """A plan's answer held against its snapshot, figure by figure."""
-        return self.send(calls.verify(cast(Document, answer)))
+        return self.send(post("verify", body=cast(Document, answer)))
 
     def start_portfolio(
         self,
@@ -153,7 +156,15 @@ class Client:
     ) -> answers.Run:
         """Begins to plan many jobs over shared machines; `run` and `wait` follow it."""
         return self.send(
-            calls.portfolio(jobs, time_limit=time_limit, snapshot=snapshot, iterations=iterations, seed=seed)
+            post(
+                "portfolios",
+                body=jobs,
+                headers={"Prefer": "respond-async"},
+                time_limit=time_limit,
+                snapshot=snapshot,
+                iterations=iterations,
+                seed=seed,
+            )
         )
 
     def portfolio(
@@ -172,35 +183,35 @@ class Client:
 
     def saved_portfolio(self, portfolio_id: str) -> answers.PortfolioAnswer:
         """A portfolio planned before."""
-        return self.send(calls.saved_portfolio(portfolio_id))
+        return self.send(get("portfolios", portfolio_id))
 
     def buy(self, forecast: Document, *, snapshot: str | None = None) -> answers.DecisionAnswer:
         """Own, commit or rent for a forecast of jobs."""
-        return self.send(calls.buy(forecast, snapshot=snapshot))
+        return self.send(post("buy", body=forecast, snapshot=snapshot))
 
     def saved_decision(self, decision_id: str) -> answers.DecisionAnswer:
         """A decision made before."""
-        return self.send(calls.saved_decision(decision_id))
+        return self.send(get("buy", decision_id))
 
     def run_policy(self, question: Document) -> answers.RunPolicy:
         """What a run on interruptible machines expects, or with `now` what to do."""
-        return self.send(calls.run_policy(question))
+        return self.send(post("run-policies", body=question))
 
     def simulation(self, question: Document) -> answers.Simulation:
         """What a run's policy would have cost over many starts."""
-        return self.send(calls.simulation(question))
+        return self.send(post("simulations", body=question))
 
     def ladder_simulation(self, question: Document) -> answers.LadderSimulation:
         """What the capacity ladder of a saved plan would have got over traces."""
-        return self.send(calls.ladder_simulation(question))
+        return self.send(post("ladder-simulations", body=question))
 
     def run(self, run_id: str) -> answers.Run:
         """How far a run is, and what came of it."""
-        return self.send(calls.run(run_id))
+        return self.send(get("runs", run_id))
 
     def cancel_run(self, run_id: str) -> answers.Run:
         """Ends a run, which keeps the best that it found."""
-        return self.send(calls.cancel_run(run_id))
+        return self.send(delete("runs", run_id))
 
     def wait(self, run_id: str, *, patience_seconds: float = 3_600.0) -> answers.Run:
         """The run once it is done. Raises `RunFailed` without an answer, `NotDone` at the end of the patience."""
@@ -215,51 +226,52 @@ class Client:
 
     def report_actuals(self, plan_id: str, actuals: Document) -> answers.Actual:
         """What a run of a plan measured; later estimates learn from it."""
-        return self.send(calls.report_actuals(plan_id, actuals))
+        return self.send(post("plans", plan_id, "actuals", body=actuals))
 
     def actuals(self, plan_id: str | None = None) -> answers.Actuals:
         """What was reported on a plan, or on all."""
-        return self.send(calls.actuals(plan_id))
+        of = ("plans", plan_id) if plan_id is not None else ()
+        return self.send(get(*of, "actuals"))
 
     def forget_actual(self, actual_id: str) -> answers.Forgotten:
         """Removes a report."""
-        return self.send(calls.forget_actual(actual_id))
+        return self.send(delete("actuals", actual_id))
 
     def costs(self, month: str | None = None, by: str | None = None) -> answers.Costs:
         """Planned and actual costs of a month (`2026-11`), by team, project, provider or kind."""
-        return self.send(calls.costs(month, by))
+        return self.send(get("costs", month=month, by=by))
 
     def export_costs(self, month: str | None = None, by: str | None = None, to: str = "csv") -> str:
         """The costs of a month as CSV text, or with `to="focus"` the planned charges as a FOCUS dataset."""
-        return self.send(calls.export_costs(month, by, to))
+        return self.send(text("costs", "export", month=month, by=by, format=to))
 
     def set_budget(self, team: str, usd: str | None) -> answers.TeamBudget:
         """Sets a team's budget for each month in US dollars; None removes it."""
-        return self.send(calls.set_budget(team, usd))
+        return self.send(put("costs", "budgets", body=stated({"team": team, "usd": usd})))
 
     def adopt_plan(self, plan_id: str) -> answers.PlanInCosts:
         """Counts a plan in the costs."""
-        return self.send(calls.adopt_plan(plan_id))
+        return self.send(put("costs", "plans", plan_id))
 
     def drop_plan(self, plan_id: str) -> answers.PlanInCosts:
         """Counts a plan in the costs no longer."""
-        return self.send(calls.drop_plan(plan_id))
+        return self.send(delete("costs", "plans", plan_id))
 
     def add_watch(self, watch: Document) -> answers.Watch:
         """Has a job planned again after each refresh, and changes told to `channels`."""
-        return self.send(calls.add_watch(watch))
+        return self.send(post("watches", body=watch))
 
     def watches(self) -> answers.Watches:
         """Every watch."""
-        return self.send(calls.watches())
+        return self.send(get("watches"))
 
     def watch(self, watch_id: str) -> answers.Watch:
         """One watch with its job and all that was told."""
-        return self.send(calls.watch(watch_id))
+        return self.send(get("watches", watch_id))
 
     def forget_watch(self, watch_id: str) -> answers.Forgotten:
         """Removes a watch."""
-        return self.send(calls.forget_watch(watch_id))
+        return self.send(delete("watches", watch_id))
 
     def offers(
         self,
@@ -274,7 +286,7 @@ class Client:
         limit: int = 1_000,
     ) -> Iterator[answers.Offer]:
         """All offers that match, of one snapshot, `limit` to a request."""
-        filters = {
+        where = {
             "provider": provider,
             "region": region,
             "accelerator": accelerator,
@@ -284,7 +296,7 @@ class Client:
         }
         cursor: str | None = None
         while True:
-            page = self.send(calls.offers(cursor=cursor, snapshot=snapshot, limit=limit, **filters))
+            page: answers.Offers = self.send(get("offers", cursor=cursor, snapshot=snapshot, limit=limit, **where))
             yield from page["offers"]
             if (cursor := page["next_cursor"]) is None:
                 return
@@ -301,10 +313,12 @@ class Client:
         limit: int = 1_000,
     ) -> Iterator[answers.Price]:
         """Prices of one instance type over time, `limit` to a request."""
-        filters = {"provider": provider, "region": region, "zone": zone, "kind": kind, "since": since}
+        where = {"provider": provider, "region": region, "zone": zone, "kind": kind, "since": since}
         cursor: str | None = None
         while True:
-            page = self.send(calls.prices(cursor=cursor, instance_type=instance_type, limit=limit, **filters))
+            page: answers.Prices = self.send(
+                get("prices", cursor=cursor, instance_type=instance_type, limit=limit, **where)
+            )
             yield from page["prices"]
             if (cursor := page["next_cursor"]) is None:
                 return
@@ -319,35 +333,36 @@ class Client:
         cursor: str | None = None,
     ) -> answers.SnapshotDiff:
         """What a snapshot changed against another (the one it followed), a page; `next_cursor` is that of the next."""
-        return self.send(calls.diff(snapshot_id, cursor=cursor, against=against, provider=provider, limit=limit))
+        query = {"cursor": cursor, "against": against, "provider": provider, "limit": limit}
+        return self.send(get("snapshots", snapshot_id, "diff", **query))
 
     def accelerators(self) -> answers.Accelerators:
         """Every accelerator known, with what it can do."""
-        return self.send(calls.accelerators())
+        return self.send(get("accelerators"))
 
     def presets(self) -> answers.Presets:
         """The models that a job can name."""
-        return self.send(calls.presets())
+        return self.send(get("presets"))
 
     def snapshots(self) -> answers.Snapshots:
         """Snapshots of prices, the newest first."""
-        return self.send(calls.snapshots())
+        return self.send(get("snapshots"))
 
     def start_refresh(self, *providers: str) -> answers.Refresh:
         """Begins to pull live prices of these providers, or of all; `refresh` follows it."""
-        return self.send(calls.start_refresh(providers))
+        return self.send(post("refreshes", body={"provider": list(providers)} if providers else None))
 
     def refreshes(self) -> answers.Refreshes:
         """Refreshes in short, the newest first."""
-        return self.send(calls.refreshes())
+        return self.send(get("refreshes"))
 
     def refresh(self, refresh_id: str) -> answers.Refresh:
         """How far a refresh is, and its report."""
-        return self.send(calls.refresh(refresh_id))
+        return self.send(get("refreshes", refresh_id))
 
     def keys(self) -> answers.Keys:
         """Every key without its secret, the oldest first."""
-        return self.send(calls.keys())
+        return self.send(get("keys"))
 
     def make_key(
         self,
@@ -364,34 +379,34 @@ class Client:
         """
         limits = {"requests_per_minute": requests_per_minute, "plans_per_day": plans_per_day}
         given = {"name": name, "scope": scope, "expires": expires} | limits
-        return self.send(calls.make_key({key: value for key, value in given.items() if value is not None}))
+        return self.send(post("keys", body=stated(given), single_try=True))
 
     def rotate_key(self, key_id: str) -> answers.NewKey:
         """The same key with another secret; the one before opens nothing any more. Tried once."""
-        return self.send(calls.rotate_key(key_id))
+        return self.send(post("keys", key_id, "rotate", single_try=True))
 
     def revoke_key(self, key_id: str) -> answers.Key:
         """Nobody can use the key from now on."""
-        return self.send(calls.revoke_key(key_id))
+        return self.send(delete("keys", key_id))
 
     def share(self, kind: Literal["plan", "run", "watch"], object_id: str) -> answers.NewShare:
         """A new link by which whoever has a key may read this object of yours. It is in this answer and in no other.
 
         Tried once: one whose answer got lost is among `shares`, and is to be revoked.
         """
-        return self.send(calls.share(kind, object_id))
+        return self.send(post("shares", body={kind: object_id}, single_try=True))
 
     def shares(self) -> answers.Shares:
         """Every link to what is yours, the oldest first."""
-        return self.send(calls.shares())
+        return self.send(get("shares"))
 
     def open_share(self, link: str) -> answers.SharedObject:
         """What a link leads to, which this key may read from now on."""
-        return self.send(calls.open_share(link))
+        return self.send(post("shares", "open", body={"link": link}))
 
     def revoke_share(self, share_id: str) -> answers.Share:
         """Nobody reads by the link from now on."""
-        return self.send(calls.revoke_share(share_id))
+        return self.send(delete("shares", share_id))
 
     def audit(
         self, *, since: str | None = None, who: str | None = None, limit: int = 1_000
@@ -399,7 +414,7 @@ class Client:
         """Who did what, the newest first, `limit` to a request."""
         cursor: str | None = None
         while True:
-            page = self.send(calls.audit(cursor=cursor, since=since, who=who, limit=limit))
+            page: answers.Audit = self.send(get("audit", cursor=cursor, since=since, who=who, limit=limit))
             yield from page["entries"]
             if (cursor := page["next_cursor"]) is None:
                 return
