@@ -17,7 +17,6 @@ router = APIRouter()
 @router.post(
     "/v1/plans/{plan_id}/actuals",
     summary="Report what a run of a plan measured",
-    operation_id="report_actuals",
     responses=document_responses("Actual"),
     openapi_extra=takes(ActualsDocument, IDEMPOTENCY_HEADER),
 )
@@ -31,10 +30,7 @@ async def report_actuals(request: Request, plan_id: PlanId, gpuplan: OurGpuplan,
 
 
 @router.get(
-    "/v1/plans/{plan_id}/actuals",
-    summary="Measurements of the runs of a plan",
-    operation_id="plan_actuals",
-    responses=document_responses("Actuals"),
+    "/v1/plans/{plan_id}/actuals", summary="Measurements of the runs of a plan", responses=document_responses("Actuals")
 )
 def plan_actuals(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """Oldest first, each against the prediction, and what is learned of that class of work."""
@@ -44,7 +40,6 @@ def plan_actuals(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
 @router.get(
     "/v1/actuals",
     summary="Measurements of all runs, and what gpuplan learned from them",
-    operation_id="all_actuals",
     responses=document_responses("Actuals"),
 )
 def all_actuals(gpuplan: OurGpuplan) -> Response:
@@ -52,12 +47,7 @@ def all_actuals(gpuplan: OurGpuplan) -> Response:
     return json_answer(gpuplan.actuals.listed())
 
 
-@router.delete(
-    "/v1/actuals/{actual_id}",
-    summary="Delete one report",
-    operation_id="forget_actual",
-    responses=document_responses("Forgotten"),
-)
+@router.delete("/v1/actuals/{actual_id}", summary="Delete one report", responses=document_responses("Forgotten"))
 def forget_actual(actual_id: ActualId, gpuplan: OurGpuplan) -> Response:
     """Estimates are then as if it had never been given."""
     return json_answer(gpuplan.actuals.forget(actual_id))

@@ -29,14 +29,7 @@ _MADE[201] = _MADE.pop(200) | {"description": "The key; it is shown only once"}
 _NO_SNAPSHOT = _AUDIT = "audit"
 
 
-@router.post(
-    "/v1/keys",
-    status_code=201,
-    summary="Create a key",
-    operation_id="make_key",
-    responses=_MADE,
-    openapi_extra=takes(KeyDocument),
-)
+@router.post("/v1/keys", status_code=201, summary="Create a key", responses=_MADE, openapi_extra=takes(KeyDocument))
 async def make_key(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Only this response contains the key; the service stores only the hash of its secret."""
     document = (await read_body(request))[1]
@@ -45,18 +38,13 @@ async def make_key(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -
     return json_answer(made, status=201, headers=headers)
 
 
-@router.get("/v1/keys", summary="Every key", operation_id="keys", responses=document_responses("Keys"))
+@router.get("/v1/keys", summary="Every key", responses=document_responses("Keys"))
 def keys(gpuplan: OurGpuplan) -> Response:
     """Oldest first, without their secrets, also those that expired or were revoked."""
     return json_answer(gpuplan.api_keys.listed(), headers=NO_STORE)
 
 
-@router.post(
-    "/v1/keys/{key_id}/rotate",
-    summary="Replace the secret of a key",
-    operation_id="rotate_key",
-    responses=document_responses("NewKey"),
-)
+@router.post("/v1/keys/{key_id}/rotate", summary="Replace the secret of a key", responses=document_responses("NewKey"))
 def rotate_key(request: Request, key_id: KeyId, gpuplan: OurGpuplan) -> Response:
     """The secret before opens nothing from now on, and sessions that it opened end."""
     made = gpuplan.api_keys.rotate(key_id)
@@ -64,12 +52,7 @@ def rotate_key(request: Request, key_id: KeyId, gpuplan: OurGpuplan) -> Response
     return json_answer(made, headers=NO_STORE)
 
 
-@router.delete(
-    "/v1/keys/{key_id}",
-    summary="Revoke a key",
-    operation_id="revoke_key",
-    responses=document_responses("Key"),
-)
+@router.delete("/v1/keys/{key_id}", summary="Revoke a key", responses=document_responses("Key"))
 def revoke_key(request: Request, key_id: KeyId, gpuplan: OurGpuplan) -> Response:
     """Nobody can use it from now on; other processes of this service notice within seconds."""
     revoked = gpuplan.api_keys.revoke(key_id)
@@ -88,12 +71,7 @@ class AuditQuery(BaseModel):
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the previous page")
 
 
-@router.get(
-    "/v1/audit",
-    summary="Who did what",
-    operation_id="audit",
-    responses=document_responses("Audit", 404),
-)
+@router.get("/v1/audit", summary="Who did what", responses=document_responses("Audit", 404))
 def audit(request: Request, query: Annotated[AuditQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Plans, refreshes, keys, watches, runs and failed logins; the newest first."""
     filters = {"since": query.since or "", "who": query.who or ""}

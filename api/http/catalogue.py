@@ -55,7 +55,6 @@ class OfferQuery(BaseModel):
 @router.get(
     "/v1/offers",
     summary="List offers and their prices",
-    operation_id="offers",
     responses=document_responses("Offers", 404, 406, 304, csv=True),
 )
 def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: OurGpuplan) -> Response:
@@ -102,7 +101,6 @@ def _as_page(answer: object) -> Page:
 @router.get(
     "/v1/accelerators",
     summary="List all accelerators with their specifications",
-    operation_id="accelerators",
     responses=document_responses("Accelerators", 304),
 )
 def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
@@ -111,24 +109,14 @@ def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     return _PAGES.answer(request, etag, lambda: _as_page({"accelerators": gpuplan.catalogue.accelerators()}))
 
 
-@router.get(
-    "/v1/presets",
-    summary="List the model presets",
-    operation_id="presets",
-    responses=document_responses("Presets", 304),
-)
+@router.get("/v1/presets", summary="List the model presets", responses=document_responses("Presets", 304))
 def presets(request: Request, gpuplan: OurGpuplan) -> Response:
     """The values accepted by `workload: {kind: preset, model: ...}`."""
     etag = etag_of("presets", gpuplan_version())
     return _PAGES.answer(request, etag, lambda: _as_page({"presets": gpuplan.catalogue.presets()}))
 
 
-@router.get(
-    "/v1/snapshots",
-    summary="List the stored price snapshots",
-    operation_id="snapshots",
-    responses=document_responses("Snapshots", 304),
-)
+@router.get("/v1/snapshots", summary="List the stored price snapshots", responses=document_responses("Snapshots", 304))
 def snapshots(request: Request, gpuplan: OurGpuplan) -> Response:
     """Newest first, each with whether it is the one that plans rest on."""
     return json_with_etag(request, wire(Snapshots(snapshots=gpuplan.catalogue.snapshots())))

@@ -30,12 +30,7 @@ class CostsExportQuery(CostsQuery):
     format: Literal["csv", "focus"] = Field("csv", description="Rows of the month, or the columns of FOCUS")
 
 
-@router.get(
-    "/v1/costs",
-    summary="Planned and actual costs of a month",
-    operation_id="costs",
-    responses=document_responses("Costs"),
-)
+@router.get("/v1/costs", summary="Planned and actual costs of a month", responses=document_responses("Costs"))
 def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Of the plans that count and that the requester may read, with what is left of each team's budget."""
     return json_answer(gpuplan.costs.of_month(query.month, query.by))
@@ -44,7 +39,6 @@ def costs(query: Annotated[CostsQuery, Query()], gpuplan: OurGpuplan) -> Respons
 @router.get(
     "/v1/costs/export",
     summary="The costs of a month as a CSV file",
-    operation_id="export_costs",
     response_class=Response,
     responses={200: {"description": "The file", "content": _CSV}},
 )
@@ -60,10 +54,7 @@ def export_costs(query: Annotated[CostsExportQuery, Query()], gpuplan: OurGpupla
 
 
 @router.put(
-    "/v1/costs/plans/{plan_id}",
-    summary="Count a plan in the costs",
-    operation_id="adopt_plan",
-    responses=document_responses("PlanInCosts"),
+    "/v1/costs/plans/{plan_id}", summary="Count a plan in the costs", responses=document_responses("PlanInCosts")
 )
 def adopt_plan(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """From now on it counts in the costs of its months; so does a plan with a report on its run."""
@@ -73,7 +64,6 @@ def adopt_plan(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
 @router.delete(
     "/v1/costs/plans/{plan_id}",
     summary="Count a plan in the costs no longer",
-    operation_id="drop_plan",
     responses=document_responses("PlanInCosts"),
 )
 def drop_plan(plan_id: PlanId, gpuplan: OurGpuplan) -> Response:

@@ -40,7 +40,6 @@ class ExportQuery(BaseModel):
 @router.get(
     "/v1/plans/{plan_id}/export/{format}",
     summary="Export a plan as a file for another tool",
-    operation_id="export",
     response_class=Response,
     responses={200: {"description": "The file", "content": _FILES}},
 )

@@ -33,22 +33,14 @@ async def the_figures(request: Request) -> StoreFigures:
     return figures
 
 
-@router.get(
-    "/healthz",
-    summary="Liveness: is the process alive?",
-    operation_id="healthz",
-    responses=document_responses("Health"),
-)
+@router.get("/healthz", summary="Liveness: is the process alive?", responses=document_responses("Health"))
 async def healthz() -> Response:
     """Checks nothing else: a broken database is no reason to restart the process."""
     return json_answer({"status": "alive"})
 
 
 @router.get(
-    "/readyz",
-    summary="Readiness: can the service answer requests?",
-    operation_id="readyz",
-    responses=document_responses("Health", 503),
+    "/readyz", summary="Readiness: can the service answer requests?", responses=document_responses("Health", 503)
 )
 def readyz(
     request: Request,
@@ -82,7 +74,6 @@ def readyz(
 @router.get(
     "/metrics",
     summary="Prometheus metrics",
-    operation_id="metrics",
     response_class=PlainTextResponse,
     responses={200: {"description": "In the Prometheus text format"}},
 )

@@ -94,6 +94,8 @@ def create_service(
         redirect_slashes=False,
         # Served by a route of ours, which requires a scope like any other.
         openapi_url=None,
+        # An operation has the name of its function.
+        generate_unique_id_function=lambda route: route.name,
         dependencies=[Depends(_check_request)],
         # Requests are counted and traced here, at the edge; FastAPI would look for a second way at each.
         telemetry={"tracing": False, "metrics": False, "logs": False},

@@ -224,7 +224,7 @@ def _routes() -> APIRouter:
             methods=[operation.method],
             summary=operation.summary,
             description=operation.description,
-            operation_id=operation.name,
+            name=operation.name,
             responses=document_responses(operation.answers, *((404,) if operation.names_stored else ())),
             openapi_extra=takes(operation.takes),
         )

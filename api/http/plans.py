@@ -67,7 +67,6 @@ _JUST_THE_PLAN = PlanQuery()
 @router.post(
     "/v1/plans",
     summary="Find the cheapest plan for a job",
-    operation_id="plan",
     responses=document_responses("PlanAnswer", 404),
     openapi_extra=takes(JobDocument, IDEMPOTENCY_HEADER),
 )
@@ -102,12 +101,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     return Response(text, media_type="application/json")
 
 
-@router.get(
-    "/v1/plans/{plan_id}",
-    summary="Read a saved plan",
-    operation_id="saved_plan",
-    responses=document_responses("PlanAnswer", 304),
-)
+@router.get("/v1/plans/{plan_id}", summary="Read a saved plan", responses=document_responses("PlanAnswer", 304))
 def saved_plan(request: Request, plan_id: PlanId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included; its ETag stays as it does."""
     return json_with_etag(request, gpuplan.plans.saved_document(plan_id))

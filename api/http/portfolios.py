@@ -61,7 +61,6 @@ class PortfolioQuery(BaseModel):
 @router.post(
     "/v1/portfolios",
     summary="Plan many jobs together at the lowest cost",
-    operation_id="portfolio",
     responses=started_or_answered("PortfolioAnswer", 404),
     openapi_extra=takes(PortfolioDocument, IDEMPOTENCY_HEADER, PREFER_HEADER),
 )
@@ -88,7 +87,6 @@ async def portfolio(
 @router.get(
     "/v1/portfolios/{portfolio_id}",
     summary="Read a saved portfolio",
-    operation_id="saved_portfolio",
     responses=document_responses("PortfolioAnswer", 304),
 )
 def saved_portfolio(request: Request, portfolio_id: PortfolioId, gpuplan: OurGpuplan) -> Response:

@@ -77,7 +77,6 @@ class DiffQuery(_Paged):
 @router.get(
     "/v1/prices",
     summary="Price history of an instance type",
-    operation_id="prices",
     responses=document_responses("Prices", 404, 406, 304, csv=True),
 )
 def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: OurGpuplan) -> Response:

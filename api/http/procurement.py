@@ -27,7 +27,6 @@ class BuyQuery(BaseModel):
 @router.post(
     "/v1/buy",
     summary="Decide what to buy, commit to and rent for a forecast of jobs",
-    operation_id="buy",
     responses=document_responses("DecisionAnswer", 404),
     openapi_extra=takes(ForecastDocument, IDEMPOTENCY_HEADER),
 )
@@ -54,10 +53,7 @@ async def buy(
 
 
 @router.get(
-    "/v1/buy/{decision_id}",
-    summary="Read a saved decision",
-    operation_id="saved_decision",
-    responses=document_responses("DecisionAnswer", 304),
+    "/v1/buy/{decision_id}", summary="Read a saved decision", responses=document_responses("DecisionAnswer", 304)
 )
 def saved_decision(request: Request, decision_id: DecisionId, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included."""

@@ -86,7 +86,6 @@ _STARTED[202] = _STARTED.pop(200) | {"description": "The refresh has started; Lo
     "/v1/refreshes",
     status_code=202,
     summary="Refresh prices from the clouds",
-    operation_id="start_refresh",
     responses=_STARTED,
     openapi_extra=takes(RefreshDocument, IDEMPOTENCY_HEADER, required=False),
 )
@@ -110,22 +109,14 @@ def _has_body(request: Request) -> bool:
     return "transfer-encoding" in headers or "content-type" in headers or headers.get("content-length", "0") != "0"
 
 
-@router.get(
-    "/v1/refreshes",
-    summary="List the last refreshes",
-    operation_id="refreshes",
-    responses=document_responses("Refreshes"),
-)
+@router.get("/v1/refreshes", summary="List the last refreshes", responses=document_responses("Refreshes"))
 def refreshes(gpuplan: OurGpuplan) -> Response:
     """Newest first; those that have ended."""
     return json_answer(gpuplan.refreshes.listed())
 
 
 @router.get(
-    "/v1/refreshes/{refresh_id}",
-    summary="Report or progress of one refresh",
-    operation_id="refresh",
-    responses=document_responses("Refresh"),
+    "/v1/refreshes/{refresh_id}", summary="Report or progress of one refresh", responses=document_responses("Refresh")
 )
 def refresh(refresh_id: RefreshId, gpuplan: OurGpuplan) -> Response:
     """`status` is running, done (then with the whole report) or failed. Whichever process refreshes this store."""

@@ -50,12 +50,7 @@ async def wait_for(pool: RunPool, run_id: str, seconds: float, *, stopping: Call
         await asyncio.wait([future], timeout=min(left, _LOOK_SECONDS))
 
 
-@router.get(
-    "/v1/runs/{run_id}",
-    summary="Status and result of a run",
-    operation_id="run",
-    responses=document_responses("Run", 304),
-)
+@router.get("/v1/runs/{run_id}", summary="Status and result of a run", responses=document_responses("Run", 304))
 def run(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """`status` is queued, running, done, failed or cancelled; the last three are final. Refreshes are runs too."""
     heartbeat = pool.heartbeat(run_id)
@@ -63,12 +58,7 @@ def run(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> 
     return json_with_etag(request, answer, headers=_again(answer))
 
 
-@router.delete(
-    "/v1/runs/{run_id}",
-    summary="Cancel a run",
-    operation_id="cancel_run",
-    responses=document_responses("Run", 409),
-)
+@router.delete("/v1/runs/{run_id}", summary="Cancel a run", responses=document_responses("Run", 409))
 def cancel_run(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """The run ends within seconds as `cancelled` and stores the best plan found so far with its gap. A run that has
     ended does not change.

@@ -22,7 +22,6 @@ _MADE[201] = _MADE.pop(200) | {"description": "The link; it is shown only once"}
     "/v1/shares",
     status_code=201,
     summary="Create a link to a plan, run or watch",
-    operation_id="share",
     responses=_MADE,
     openapi_extra=takes(ShareDocument),
 )
@@ -33,7 +32,7 @@ async def share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> R
     return json_answer(made, status=201, headers=headers)
 
 
-@router.get("/v1/shares", summary="Every link", operation_id="shares", responses=document_responses("Shares"))
+@router.get("/v1/shares", summary="Every link", responses=document_responses("Shares"))
 def shares(gpuplan: OurGpuplan) -> Response:
     """To what belongs to you, the oldest first, without their secrets, revoked ones too; to everything for an admin."""
     return json_answer(gpuplan.shares.listed(), headers=NO_STORE)
@@ -42,7 +41,6 @@ def shares(gpuplan: OurGpuplan) -> Response:
 @router.post(
     "/v1/shares/open",
     summary="Open a link",
-    operation_id="open_share",
     responses=document_responses("SharedObject", 404),
     openapi_extra=takes(ShareLinkDocument),
 )
@@ -53,12 +51,7 @@ async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
     return json_answer(answer, headers=NO_STORE)
 
 
-@router.delete(
-    "/v1/shares/{share_id}",
-    summary="Revoke a link",
-    operation_id="revoke_share",
-    responses=document_responses("Share"),
-)
+@router.delete("/v1/shares/{share_id}", summary="Revoke a link", responses=document_responses("Share"))
 def revoke_share(share_id: ShareId, gpuplan: OurGpuplan) -> Response:
     """It leads nowhere from now on, also for those who have opened it."""
     return json_answer(gpuplan.shares.revoke(share_id), headers=NO_STORE)

@@ -17,7 +17,6 @@ router = APIRouter()
 @router.post(
     "/v1/watches",
     summary="Watch a job or wait for machines",
-    operation_id="add_watch",
     responses=document_responses("Watch"),
     openapi_extra=takes(WatchDocument, IDEMPOTENCY_HEADER),
 )
@@ -33,34 +32,21 @@ async def add_watch(
     return json_answer(await workers.run(key.run, gpuplan, lambda: gpuplan.watches.add(document)))
 
 
-@router.get(
-    "/v1/watches",
-    summary="List the watched jobs",
-    operation_id="watches",
-    responses=document_responses("Watches"),
-)
+@router.get("/v1/watches", summary="List the watched jobs", responses=document_responses("Watches"))
 def watches(gpuplan: OurGpuplan) -> Response:
     """Oldest first, each with what was last told of it."""
     return json_answer(gpuplan.watches.listed())
 
 
 @router.get(
-    "/v1/watches/{watch_id}",
-    summary="Read a watched job and its notifications",
-    operation_id="watch",
-    responses=document_responses("Watch"),
+    "/v1/watches/{watch_id}", summary="Read a watched job and its notifications", responses=document_responses("Watch")
 )
 def watch(watch_id: WatchId, gpuplan: OurGpuplan) -> Response:
     """Its notifications, the newest first, each with whether it has arrived."""
     return json_answer(gpuplan.watches.one(watch_id))
 
 
-@router.delete(
-    "/v1/watches/{watch_id}",
-    summary="Stop watching a job",
-    operation_id="forget_watch",
-    responses=document_responses("Forgotten"),
-)
+@router.delete("/v1/watches/{watch_id}", summary="Stop watching a job", responses=document_responses("Forgotten"))
 def forget_watch(watch_id: WatchId, gpuplan: OurGpuplan) -> Response:
     """What was not sent yet is not sent."""
     return json_answer(gpuplan.watches.forget(watch_id))
