@@ -4,8 +4,9 @@ Backend, region, machine type and, if the type leaves it open, the card are fixe
 Zones are names: Google's are given, Amazon's zone ids are in a comment. Runs start in a fleet.
 """
 
+import re
+
 from gpuplan.api.exports.container_stacks import arm, image, machine_and_cards
-from gpuplan.api.exports.dstack_machines import need_started
 from gpuplan.api.exports.file_comments import heading, zone_id
 from gpuplan.api.exports.launch_command import launch
 from gpuplan.api.exports.neocloud_names import DSTACK, dstack_name
@@ -14,7 +15,7 @@ from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import Expanded, here_document, words
 from gpuplan.api.exports.tool_names import run_name, tags
-from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind
+from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind, refuse
 from gpuplan.api.exports.yaml_text import yaml_text
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -23,6 +24,20 @@ TOOL = "dstack"
 #: Idle seconds of a machine after its run: https://dstack.ai/docs/concepts/fleets
 IDLE_SECONDS = 300
 UNSUPPORTED = {"flex_start": "does not support flex-start machines"}
+RELEASE = "0.22.5"
+#: https://github.com/dstackai/dstack: the filters of the backends `aws`, `azure` and `gcp`.
+STARTED = {
+    "aws": re.compile(r"(p6-b300|p6-b200|p5|p5e|p5en|p4d|p4de|g7|g7e|g6|g6e|gr6|g5|g4dn)\..+"),
+    "azure": re.compile(
+        r"Standard_(NC\d+s_v3|NC\d+as_T4_v3|ND\d+rs_v2|NV\d+adm?s_A10_v5|NC\d+ads_A100_v4|NC\d+adi?s_H100_v5"
+        r"|ND\d+asr_v4|ND\d+amsr_A100_v4|ND\d+isr_H200_v5)"
+    ),
+    # Other Google types are supported unless their card is in `LEFT_OUT`.
+    "gcp": re.compile(r"(?!tpu).+"),
+}
+LEFT_OUT = ("K80", "P4", "P100")
+#: TPUs of one host; https://github.com/dstackai/gpuhunt has the sizes.
+TPUS = re.compile(r"tpu-(v2-8|v3-8|v5litepod-[148]|v5p-8|v6e-[148])")
 
 
 def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
@@ -121,3 +136,19 @@ def _commands(phase: Phase, wishes: Wishes) -> list[str]:
         *here_document('"$HOME/gpuplan-run-on-node.sh"', SCRIPT.splitlines()),
         'bash "$HOME/gpuplan-run-on-node.sh" ' + words(launch(phase, wishes, rank=rank, address=address)),
     ]
+
+
+def need_started(phase: Phase) -> str:
+    """The machine type. Raises `UnusableInput` for types that dstack does not offer."""
+    if phase.is_slice:
+        if not TPUS.fullmatch(phase.instance_type):
+            why = f"dstack {RELEASE} starts TPUs of one host, and {phase.instance_type} is not one of them"
+            raise refuse(phase, f"{why}; export it to gcloud or skypilot")
+        return phase.instance_type
+    machine, cards = machine_and_cards(phase)
+    if not STARTED[phase.provider].fullmatch(phase.instance_type) or (cards and cards.name in LEFT_OUT):
+        instead = {"aws": "aws-cli", "azure": "az", "gcp": "gcloud"}[phase.provider]
+        raise refuse(
+            phase, f"dstack {RELEASE} does not start {phase.instance_type}; export it to {instead} or skypilot"
+        )
+    return machine

@@ -1,6 +1,8 @@
 """HTTP routes for portfolios: planned as runs, with the answer in the response if it is ready while the client waits."""
 
+import re
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -18,13 +20,12 @@ from gpuplan.api.http.openapi_bodies import (
 )
 from gpuplan.api.http.path_ids import PortfolioId
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
-from gpuplan.api.http.prefer_header import Prefer
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.runs import POLL_SECONDS, OurPool, wait_for
 from gpuplan.api.jobs.run_document import shown
-from gpuplan.api.jobs.run_failures import faults_of
+from gpuplan.api.jobs.run_execution import faults_of
 from gpuplan.api.jobs.thread_pool import Busy, RunPool
 from gpuplan.api.observability.readiness import Health
 from gpuplan.api.schemas.portfolio import PortfolioDocument
@@ -33,13 +34,55 @@ from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.store.run_store import Run
 
+#: Answers that are ready this soon are returned in the response; later ones are fetched from the run.
+USUAL_WAIT_SECONDS = 1.0
+#: Proxies give up on a response after a minute.
+LONGEST_WAIT_SECONDS = 50.0
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 router = APIRouter()
-
 #: Bounds that still improve after an hour are for a machine of your own and the command line.
 LONGEST_SEARCH_SECONDS = 3600.0
 MOST_ITERATIONS = 1_000_000
 #: The shortest time that a search ahead in the queue may still take.
 RETRY_AFTER_SECONDS = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefer:
+    """How long to wait for an answer, and which of the client's preferences this applies."""
+
+    wait_seconds: float = USUAL_WAIT_SECONDS
+    applied: str | None = None
+
+    @classmethod
+    def read(cls, request: Request) -> "Prefer":
+        """Read the request's headers; unknown or malformed preferences are ignored (RFC 7240, section 2)."""
+        wishes: dict[str, str] = {}
+        for part in ",".join(request.headers.getlist("prefer")).split(","):
+            name, value = _preference(part)
+            if _TOKEN.fullmatch(name):
+                wishes.setdefault(name.lower(), value)
+        wait = wishes.get("wait", "")
+        if wait.isdecimal() and wait.isascii() and len(wait) <= 9:
+            seconds = min(float(wait), LONGEST_WAIT_SECONDS)
+            also = "respond-async, " if "respond-async" in wishes else ""
+            return cls(wait_seconds=seconds, applied=f"{also}wait={seconds:.0f}")
+        if "respond-async" in wishes:
+            return cls(wait_seconds=0.0, applied="respond-async")
+        return cls()
+
+    def headers(self) -> dict[str, str]:
+        """The response headers that report the applied preference."""
+        return {"Vary": "Prefer"} | ({"Preference-Applied": self.applied} if self.applied else {})
+
+
+def _preference(part: str) -> tuple[str, str]:
+    """The name and value of one preference, without its parameters, in linear time."""
+    name, _, value = part.partition(";")[0].partition("=")
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        value = value[1:-1].strip()
+    return name.strip(), value
 
 
 class PortfolioQuery(BaseModel):

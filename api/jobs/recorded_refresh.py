@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
-from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.api.jobs.run_execution import failure_of
 from gpuplan.api.schemas.refresh_answers import Progress, RefreshSummary, RefreshWithoutReport
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure

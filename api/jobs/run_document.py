@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from gpuplan.api.jobs.run_failures import faults_of
+from gpuplan.api.jobs.run_execution import faults_of
 from gpuplan.api.schemas.problem import FieldProblem
 from gpuplan.api.schemas.run import Run, RunError, RunKind
 from gpuplan.catalog.parsing.json_object import JsonObject

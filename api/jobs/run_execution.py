@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
-from gpuplan.api.jobs.run_failures import failure_of
 from gpuplan.api.jobs.search_history import SearchHistory, SearchProgress
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.parsing.json_object import JsonObject
-from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.runtime.errors import Fault, StoreFailure, UnusableInput
 from gpuplan.catalog.store.run_store import Run, Status
+from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
@@ -105,3 +105,18 @@ def _usd(amount: float) -> Decimal:
 
 
 KINDS: dict[str, Callable[["Services", Run, Heartbeat], JsonObject]] = {"portfolio": _portfolio}
+
+
+def failure_of(error: Exception, run_id: str) -> JsonObject:
+    """The error as stored; an unexpected error refers only to the log."""
+    if isinstance(error, UnusableInput):
+        errors = [{"path": list(fault.path), "detail": fault.message} for fault in error.faults]
+        return {"status": 404 if isinstance(error, NotStored) else 422, "detail": str(error), "errors": errors}
+    if isinstance(error, StoreFailure):
+        return {"status": 503, "detail": str(error)}
+    return {"status": 500, "detail": f"gpuplan failed; its log has the cause under {run_id}"}
+
+
+def faults_of(document: JsonObject) -> tuple[Fault, ...]:
+    """The invalid fields."""
+    return tuple(Fault(tuple(error["path"]), error["detail"]) for error in document.get("errors", ()))

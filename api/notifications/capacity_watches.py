@@ -7,8 +7,8 @@ under_usd_per_node_hour}}`. Clouds are asked when it is checked; what they said 
 from datetime import datetime
 
 from gpuplan.api.notifications.watch_events import TITLES, CapacityNews, NamedWatch
+from gpuplan.api.presentation.capacity import in_one_line
 from gpuplan.api.presentation.text_formatting import offer_place
-from gpuplan.api.presentation.watched_capacity import in_one_line
 from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.schemas.watch import WatchDocument
 from gpuplan.api.schemas.watch_answers import NoCapacityAnswer, ReportedCapacity, ReportedMachines, WantedCapacity

@@ -17,7 +17,6 @@ from standardwebhooks.webhooks import Webhook
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from gpuplan.api.notifications.channels import Receiver
-from gpuplan.api.notifications.slack_webhook import slack_message
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.security.public_connection import PRIVATE, NotPublic, Reaching
@@ -27,6 +26,11 @@ from gpuplan.providers.error_redaction import redacted_text
 #: Enough of a response to show why a message was refused.
 _MOST_BYTES_HEARD = 300
 _MAY_PASS = frozenset({408, 425, 429})
+#: The longest text object of a block (docs.slack.dev/reference/block-kit/blocks/section-block).
+LONGEST_TEXT = 3_000
+#: The three special characters of Slack's markup; escaped text cannot become a link or a mention.
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_SMALL_PRINT = (("job", "job"), ("plan", "plan_id"), ("snapshot", "snapshot_id"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,3 +209,30 @@ class _Wait:
         error = state.outcome.exception() if state.outcome else None
         asked = error.wait_seconds if isinstance(error, _Again) else None
         return float(self._backing_off(state)) if asked is None else asked
+
+
+def slack_message(payload: JsonObject) -> JsonObject:
+    """The message of a notification's payload: the event, and below it in small print where to look."""
+    data = payload["data"]
+    blocks: list[JsonObject] = [{"type": "section", "text": _mrkdwn(escaped(data["summary"]))}]
+    small = [f"{name} {escaped(str(data[key]))}" for name, key in _SMALL_PRINT if data.get(key)]
+    if small:
+        blocks.append({"type": "context", "elements": [_mrkdwn(line) for line in small]})
+    return {"text": escaped(data["summary"]), "blocks": blocks}
+
+
+def escaped(text: str) -> str:
+    """The text as Slack shows it literally, cut below its limit without splitting an escape."""
+    pieces: list[str] = []
+    length = 0
+    for char in text:
+        shown = _ESCAPES.get(char, char)
+        if length + len(shown) > LONGEST_TEXT - 101:
+            return "".join(pieces) + "…"
+        pieces.append(shown)
+        length += len(shown)
+    return "".join(pieces)
+
+
+def _mrkdwn(text: str) -> JsonObject:
+    return {"type": "mrkdwn", "text": text}

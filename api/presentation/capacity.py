@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
-from gpuplan.api.presentation.text_formatting import located, number, when
+from gpuplan.api.presentation.text_formatting import located, number, usd, when
 from gpuplan.api.presentation.text_tables import bullets, footer, heading, listing
+from gpuplan.api.schemas.watch_answers import NoCapacityAnswer, ReportedMachines, WantedCapacity
 from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, NotLearned
 
 _TITLES = ("provider", "place", "machines", "kind", "published", "chance", "wait h", "losses/h", "asked", "notes")
@@ -54,3 +55,22 @@ def _missing(rows: Sequence[NotLearned]) -> list[str]:
         part = "" if row.what in ("capacity", "price_kind") else f" ({row.what})"
         of_reason.setdefault(row.reason.removeprefix(f"{row.provider}: "), []).append(what + part)
     return [f"{', '.join(whats)}: {reason}" for reason, whats in of_reason.items()]
+
+
+def in_one_line(reported: ReportedMachines, wanted: WantedCapacity) -> str:
+    """What the clouds said, beside what is wanted."""
+    wish = condition(wanted)
+    if isinstance(reported, NoCapacityAnswer):
+        return f"no answer about a place {wish.partition(', ')[2]}"
+    cost = reported.usd_per_node_hour
+    price = "without a price in the snapshot" if cost is None else f"{usd(cost)} per node-hour"
+    booked = f", from {when(reported.starts_at)} on" if reported.starts_at else ""
+    answered = f"{reported.source}: {reported.published}, asked {when(reported.asked_at)}"
+    return f"{reported.choice}{booked}, chance {reported.chance:.2f} ({answered}), {price}; wanted {wish}"
+
+
+def condition(wanted: WantedCapacity) -> str:
+    """`a chance of 0.7 or more, at most $60.00 per node-hour`."""
+    under = wanted.under_usd_per_node_hour
+    price = "at any price" if under is None else f"at most {usd(under)} per node-hour"
+    return f"a chance of {number(wanted.least_chance)} or more, {price}"

@@ -15,9 +15,8 @@ from gpuplan.api.presentation.phrases import (
     offer,
     place_and_kind,
 )
-from gpuplan.api.presentation.schedule import render_schedule
+from gpuplan.api.presentation.schedule import render_contingency_standby, render_schedule, render_standby
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
-from gpuplan.api.presentation.standby import render_contingency_standby, render_standby
 from gpuplan.api.presentation.text_formatting import (
     chance,
     duration,

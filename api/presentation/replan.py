@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from gpuplan.api.presentation.infeasibility import in_the_way
 from gpuplan.api.presentation.optimality_phrases import best as proven_best
 from gpuplan.api.presentation.phrases import job_name, machines, node_price, offer, place_and_kind
+from gpuplan.api.presentation.schedule import render_contingency_standby, render_standby
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
-from gpuplan.api.presentation.standby import render_contingency_standby, render_standby
 from gpuplan.api.presentation.text_formatting import (
     additional_hours,
     duration,

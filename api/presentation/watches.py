@@ -1,10 +1,10 @@
 """Sections for watches: their start, notifications sent, and failed deliveries."""
 
+from gpuplan.api.presentation.capacity import condition, in_one_line
 from gpuplan.api.presentation.infeasibility import conflicts_in_short
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import number, plain, usd, when
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing
-from gpuplan.api.presentation.watched_capacity import condition, in_one_line
 from gpuplan.api.schemas.watch_answers import (
     CapacityWatch,
     JobWatch,

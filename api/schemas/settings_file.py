@@ -15,7 +15,6 @@ from gpuplan.api.schemas.channel import ChannelDocument
 from gpuplan.api.schemas.discounts_and_credits import CreditDocument, DiscountDocument, SpendCommitmentDocument
 from gpuplan.api.schemas.own_rates import MOST_LISTS, RatesDocument
 from gpuplan.api.schemas.quota import MOST_QUOTAS, QuotaDocument, quotas_of
-from gpuplan.api.schemas.retention import RetentionDocument
 from gpuplan.api.security.secret_files import secret
 from gpuplan.api.security.web_addresses import is_web_address
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -24,22 +23,50 @@ from gpuplan.catalog.parsing.document_fields import Document, read_as
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 from gpuplan.providers.cloud_endpoints import RestAccount, Sources
 
+_DEFAULT = RetentionPolicy()
+#: A century in days; null keeps records forever.
+Days = Annotated[int, Field(ge=1, le=36_525, strict=True)]
 #: Twice a document's limit (`gpuplan.catalog.parsing.structured_text`), so that the parser can refuse a larger one.
 MOST_BYTES_READ = 2 * 1024 * 1024
-
 #: Less than a hundredth is a typing error rather than an assumption.
 Share = Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False, strict=True)]
 #: More than a month lost per event is a typing error rather than an assumption.
 Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
-
-
 #: Most discounts: every one is matched with every offer once per snapshot; no contract has more lines.
 _MOST_DISCOUNTS = 500
 #: Most existing savings plans; every one is matched with every rate.
 _MOST_PLANS = 20
+
+
+class RetentionDocument(Document):
+    """Whole days; null keeps records forever; a missing key has its default.
+
+    Every snapshot is kept for `every_snapshot_days`, then one per week for `weekly_snapshot_days`. Plans without a
+    reported run or a watch, and answers of long runs, are kept for `plans_days`; the audit log for `audit_days`.
+    """
+
+    every_snapshot_days: Days | None = _DEFAULT.every_snapshot_days
+    weekly_snapshot_days: Days | None = _DEFAULT.weekly_snapshot_days
+    plans_days: Days | None = _DEFAULT.plans_days
+    audit_days: Days | None = _DEFAULT.audit_days
+
+    @model_validator(mode="after")
+    def _weekly_is_the_longer(self) -> "RetentionDocument":
+        every, weekly = self.every_snapshot_days, self.weekly_snapshot_days
+        if every is not None and weekly is not None and weekly < every:
+            raise ValueError(
+                f"weekly_snapshot_days {weekly} is less than every_snapshot_days {every}; "
+                "give at least as many, or null to keep forever"
+            )
+        return self
+
+    def policy(self) -> RetentionPolicy:
+        """The store's retention policy."""
+        return RetentionPolicy(**self.model_dump())
 
 
 class Environment(BaseModel):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.channel import ChannelDocument
 from gpuplan.api.schemas.settings_file import Environment, planner_settings, settings_file
-from gpuplan.api.services.current_prices import CurrentColumns
+from gpuplan.api.services.current_prices import CurrentColumns, plan_again, prepare_markets
 from gpuplan.api.services.owned_machines import owned_machines
-from gpuplan.api.services.price_preparation import plan_again, prepare_markets
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of

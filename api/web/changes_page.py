@@ -11,14 +11,18 @@ from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.cursor_pages import next_cursor, read_cursor
 from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.observability.telemetry_settings import telemetry_settings
+from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
+from gpuplan.api.presentation.charts.stacked import StackedBar, StackedPart, stacked_bars
+from gpuplan.api.presentation.text_formatting import number, when
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.offer_changes import MOVES, WHAT, changed
 from gpuplan.api.services.price_freshness import ProviderFreshness, provider_freshness
 from gpuplan.api.web.catalogue_table import history_url
-from gpuplan.api.web.changes_chart import changes_figure
 from gpuplan.api.web.page_rendering import Context, PageRoute, render
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.store.price_history import GROUPS, SnapshotChanges, change_counts
 from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.catalog.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(needs("read"))])
 
@@ -30,6 +34,9 @@ MOST_SNAPSHOTS = 60
 MOST_REFRESHES = 14
 #: Most instance types listed whose facts differ; a release with a new table can change more, shown by the HTTP API.
 MOST_TYPES = 200
+STYLES = dict(zip(GROUPS, ("s2", "s3", "s1", "s4"), strict=True))
+#: Most refreshes that are drawn: a month of nights.
+MOST_BARS = 30
 
 
 @router.get("/changes")
@@ -132,3 +139,35 @@ def _diff(gpuplan: Services, asked: dict[str, str]) -> Context:
         "previous_url": at(max(0, start - ROWS_PER_PAGE)) if start else None,
         "next_url": at(end) if end < len(changes.rows) else None,
     }
+
+
+def changes_figure(store: Store) -> Figure | None:
+    """The chart of the newest snapshots against those that they followed; None if none followed another."""
+    current = store.current_snapshot_id()
+    changes = store.read(lambda connection: change_counts(connection, current, MOST_BARS))
+    if not changes:
+        return None
+    bars = [
+        StackedBar(
+            at=one.observed_at,
+            parts=tuple(StackedPart(value=one.counts[group], style=style) for group, style in STYLES.items()),
+            title=f"{when(one.observed_at.isoformat())}: {_words(one)}",
+            href=f"/changes?before={one.before}&after={one.snapshot_id}",
+        )
+        for one in changes
+    ]
+    title = "Offers that each refresh changed"
+    return Figure(
+        title=title,
+        drawing=stacked_bars(title, bars, Axis(title="offers", write=lambda value: f"{value:,.0f}")),
+        columns=(("prices of", False), *((group, True) for group in GROUPS)),
+        rows=tuple(
+            (when(one.observed_at.isoformat()), *(f"{one.counts[group]:,}" for group in GROUPS))
+            for one in changes[::-1]
+        ),
+        legend=tuple(LegendEntry(name=group, style=STYLES[group], shape="square") for group in GROUPS),
+    )
+
+
+def _words(changes: SnapshotChanges) -> str:
+    return ", ".join(f"{number(count)} {group}" for group, count in changes.counts.items() if count) or "no change"

@@ -4,6 +4,7 @@ Routes of the page use `PageRoute`, so that errors are pages too, and `render` f
 """
 
 import gzip
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from http import HTTPStatus
@@ -15,15 +16,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 
 from gpuplan.api.http.problem_details import RETRY_AFTER_SECONDS, Refused
 from gpuplan.api.http.request_limits import quota_refused
 from gpuplan.api.http.response_caching import takes_gzip
 from gpuplan.api.observability.version import gpuplan_version
+from gpuplan.api.presentation import text_formatting, watches
 from gpuplan.api.security.identity import Identity
 from gpuplan.api.web.assets import asset_url
-from gpuplan.api.web.template_filters import FILTERS
 from gpuplan.catalog.runtime.errors import Fault, StoreFailure, UnusableInput
 from gpuplan.catalog.store.access_store import QuotaExceeded
 from gpuplan.catalog.store.ownership import NotOwned
@@ -71,6 +73,7 @@ _STRAYED = {
 Context = Mapping[str, object]
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @cache
@@ -177,3 +180,25 @@ def refusal_of(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
             )
             return error.status_code, [Fault((), str(detail))], dict(error.headers or {})
     raise error
+
+
+def coded(words: object) -> Markup:
+    """Escaped text with `words in backticks` as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(words))))  # noqa: S704 - escaped here
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "ago": text_formatting.ago,
+    "chance": text_formatting.chance,
+    "coded": coded,
+    "duration": text_formatting.duration,
+    "layout": text_formatting.layout,
+    "located": text_formatting.located,
+    "number": text_formatting.number,
+    "percent": text_formatting.percent,
+    "plain": text_formatting.plain,
+    "threshold": watches.threshold,
+    "usd": text_formatting.usd,
+    "usd_per_hour": text_formatting.usd_per_hour,
+    "when": text_formatting.when,
+}

@@ -1,5 +1,6 @@
 """The job form and the page of a plan; every answer has its own address."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
-from gpuplan.api.imports.pasted_text import IncompleteConfigError
+from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
+from gpuplan.api.schemas.key_value_words import job_of_words, split_words
 from gpuplan.api.schemas.watch_answers import JobWatch
 from gpuplan.api.security.authorization import keys_in_force
 from gpuplan.api.services.composition import Services
@@ -25,7 +27,6 @@ from gpuplan.api.web.page_rendering import EXPECTED, Context, PageRoute, refusal
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
 from gpuplan.api.web.plan_view import infeasible_view, live_view, planned_view
-from gpuplan.api.web.stated_jobs import is_words, stated_job
 from gpuplan.api.web.what_if import (
     any_speed,
     as_alternative,
@@ -54,6 +55,9 @@ FRONTIER_COLUMNS = (
     *("hours_confident", "hours", "cost_usd", "cost_p95_usd", "provider", "region", "zone", "instance_type", "nodes"),
     *("accelerator", "accelerators_per_node", "price_kind", "usd_per_node_hour"),
 )
+#: A line that begins like this is a document, not words.
+_DOCUMENT = re.compile(r"[{\[#]|[\w.-]+:(\s|$)")
+_EXAMPLE = "llama-3-8b tokens=300B by=14d"
 
 
 class HomeQuery(BaseModel):
@@ -280,3 +284,20 @@ def frontier_csv(plan_id: str, gpuplan: OurGpuplan) -> Response:
     answer = gpuplan.plans.saved(plan_id)
     points = wire(answer.plan.frontier or ()) if isinstance(answer, PlannedAnswer) else ()
     return csv_file(FRONTIER_COLUMNS, points, f"{plan_id}-frontier.csv")
+
+
+def stated_job(text: str, name: str) -> Document:
+    """The job of a text; `name` is its name in errors.
+
+    Raises `IncompleteConfigError` for a configuration that lacks something, else `UnusableInput`.
+    """
+    if not text.strip():
+        message = f"write what you have here, such as {_EXAMPLE}, paste a configuration, or choose a file"
+        raise UnusableInput.at(message=message)
+    return job_of_words(split_words(text), example=_EXAMPLE) if is_words(text) else pasted_job(text, name)
+
+
+def is_words(text: str) -> bool:
+    """Whether a text is the words of a job: one line that does not begin like a document."""
+    line = text.strip()
+    return "\n" not in line and _DOCUMENT.match(line) is None

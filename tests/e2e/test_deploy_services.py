@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from gpuplan.api.cli.main import application
-from gpuplan.api.observability.doctor.environment_variables import known
+from gpuplan.api.observability.doctor.configuration import known
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"

@@ -16,7 +16,7 @@ from typing import overload
 
 import numpy as np
 
-from gpuplan.api.services.price_preparation import prepare_markets
+from gpuplan.api.services.current_prices import prepare_markets
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of

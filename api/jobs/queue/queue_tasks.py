@@ -14,10 +14,10 @@ from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import JobAborted
 from procrastinate.jobs import Job
 
+from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.queue import queue_names
 from gpuplan.api.jobs.queue.queue_maintenance import AT_ONCE, rescue, tidy
-from gpuplan.api.jobs.queue.queued_run import execute_queued
-from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.api.jobs.run_execution import execute, failure_of
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.refresh_lock import RefreshRunning
 
@@ -31,6 +31,8 @@ _STORE_SECONDS = (1, 2, 5, 10, 20, 30, 60, 60, 60, 60)
 TIDY_CRON = "47 * * * *"
 #: Interval of the search for dead workers.
 _LONGEST_SECONDS_BETWEEN_RESCUES = 10
+#: After so many dead workers the run itself is the likely cause.
+MOST_ATTEMPTS = 5
 
 
 class Again(BaseRetryStrategy):
@@ -120,3 +122,26 @@ def _nightly(app: App, gpuplan: "Services", cron: str) -> None:
             gpuplan.refreshes.begin_shared({})
         except RefreshRunning as error:
             log.warning("no refresh was begun: %s", error)
+
+
+def execute_queued(gpuplan: "Services", run_id: str, *, interrupted: Callable[[], bool]) -> bool:
+    """Execute the run unless it has ended; False if it was put back because this process ends.
+
+    Raises `StoreFailure` if the store cannot be used; the run is then unchanged and is retried.
+    """
+    runs = gpuplan.store.runs
+    attempt = runs.take(run_id, datetime.now(UTC))
+    if attempt is None:
+        return True
+    if attempt > MOST_ATTEMPTS:
+        error = {
+            "status": 500,
+            "detail": f"its worker died {MOST_ATTEMPTS} times; it may need more memory than the machine has",
+        }
+        runs.end(run_id, "failed", datetime.now(UTC), progress=None, error=error, attempt=attempt)
+        return True
+    with Heartbeat(runs, run_id, attempt=attempt, interrupted=interrupted) as heartbeat:
+        if runs.one(run_id, datetime.now(UTC)).cancel_asked:
+            heartbeat.cancel()
+        execute(gpuplan, heartbeat)
+        return not heartbeat.to_put_back()

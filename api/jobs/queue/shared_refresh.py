@@ -7,6 +7,7 @@ from the start, for the deadline of the refresh: regions that are not read by th
 idempotent transaction, so a worker that dies at any moment costs only its own step, which another worker repeats.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,8 +18,7 @@ from gpuplan.api.jobs.queue.queue_names import BEGIN, FETCH, LIST, REFRESHES, WR
 from gpuplan.api.jobs.queue.queue_schema import upgrade_queue
 from gpuplan.api.jobs.queue.queued_pool import require_worker
 from gpuplan.api.jobs.queue.task_queue import Queue, database_time, job
-from gpuplan.api.jobs.queue.worker_providers import WorkerProviders
-from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.api.jobs.run_execution import failure_of
 from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.schemas.refresh_answers import RefreshReport, RefreshWithoutReport
 from gpuplan.api.schemas.stored_answers import read_stored
@@ -44,6 +44,7 @@ from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.refresh.parallel_fetch import Gathered, late, why
 from gpuplan.providers.refresh.refresh_acceptance import Accepted
 from gpuplan.providers.refresh.refresh_run import combined
@@ -265,3 +266,30 @@ def _listed(stored_parts: Mapping[str, Part]) -> dict[str, tuple[str, ...]]:
 
 def _progress(lists: Mapping[str, tuple[str, ...]], done: Mapping[str, int]) -> JsonObject:
     return {name: {"done": done.get(name, 0), "total": len(regions)} for name, regions in lists.items()}
+
+
+class WorkerProviders:
+    """Creates each provider once per refresh, with the time of its rows; thread-safe."""
+
+    def __init__(self, clouds: Mapping[str, MakeCloud], sources: Sources) -> None:
+        """Creates no provider yet."""
+        self._clouds, self._sources = clouds, sources
+        self._lock = threading.Lock()
+        self._of = ""
+        self._providers: dict[str, Provider] = {}
+
+    def provider(self, run: Run, name: str) -> Provider:
+        """The provider of this refresh, whose `at` is fixed. Raises what its constructor raises."""
+        with self._lock:
+            if self._of != run.id:
+                self._of, self._providers = run.id, {}
+            if name not in self._providers:
+                at = datetime.fromisoformat(run.request["at"])
+                self._providers[name] = self._clouds[name](self._sources, at)
+            return self._providers[name]
+
+    def forget(self, run_id: str) -> None:
+        """Drop the providers of a refresh."""
+        with self._lock:
+            if self._of == run_id:
+                self._of, self._providers = "", {}

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuplan.api.observability.doctor.capacity_access import capacity_access
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
 from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.runtime.extras import needed_module
+from gpuplan.providers.capacity.capacity_queries import CapacityQuery, ask_capacity
+from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import chosen_clouds, cloud_names, made
 from gpuplan.providers.proxy_settings import check_proxies
@@ -48,6 +49,18 @@ _WITHOUT = {
     "gcp": ("its prices cannot be refreshed", "gcloud auth application-default login, or set GPUPLAN_GCP_API_KEY"),
     "azure": ("every price is read", "az login and AZURE_SUBSCRIPTION_ID for what the subscription may rent"),
 }
+#: One query per cloud, about a machine that it has for years.
+_PROBES = {
+    "aws": ("g4dn.xlarge", "us-east-1"),
+    "azure": ("Standard_NC4as_T4_v3", "eastus"),
+    "gcp": ("g2-standard-4", "us-central1"),
+}
+PERMISSIONS = {
+    "aws": "allow ec2:GetSpotPlacementScores",
+    "azure": "assign the role Compute Recommendations Role, and Reader for eviction bands, on the subscription",
+    "gcp": "grant compute.advice.capacity and compute.advice.capacityHistory",
+}
+LIMIT_SECONDS = 10.0
 
 
 def credentials(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> list[Finding]:
@@ -214,3 +227,23 @@ def _azure(sources: Sources) -> str:
 
 
 _ASK: dict[str, Callable[[Sources], str]] = {"aws": _aws, "gcp": _gcp, "azure": _azure}
+
+
+def capacity_access(sources: Sources) -> list[Finding]:
+    """A finding per cloud; asks each once, free of charge."""
+    queries = [
+        CapacityQuery(provider=cloud, machines=(machine,), nodes=1, kind="spot", places=(region,))
+        for cloud, (machine, region) in _PROBES.items()
+    ]
+    learned = ask_capacity(CapacitySources(sources), queries, asked_at=datetime.now(UTC), limit_seconds=LIMIT_SECONDS)
+    findings = []
+    for cloud in _PROBES:
+        name = f"capacity at {cloud}"
+        reasons = [row.reason for row in learned.not_learned if row.provider == cloud]
+        if any(answer.provider == cloud for answer in learned.answers) and not reasons:
+            findings.append(ok(name, "tells how likely machines are obtained"))
+        else:
+            what = "in part not learned" if any(row.provider == cloud for row in learned.answers) else "not learned"
+            reason = reasons[0] if reasons else "no answer"
+            findings.append(warning(name, f"{what}: {reason}; gpuplan capacity then leaves it out", PERMISSIONS[cloud]))
+    return findings

@@ -1,20 +1,49 @@
 """Settings from environment and files: settings file, owned machines, access, Slack."""
 
+import difflib
+import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuplan.api.observability.doctor.database_state import any_key
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
+from gpuplan.api.observability.telemetry_settings import telemetry_settings
 from gpuplan.api.schemas.settings_file import Environment, planner_settings, settings_file
 from gpuplan.api.security.web_addresses import is_loopback
 from gpuplan.api.services.own_rates import rates_source
 from gpuplan.api.services.owned_machines import owned_machines
 from gpuplan.catalog.model.exchange_rates import stated_rates
+from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.providers.own_rates import RatesSource, rows_by_region
 from gpuplan.providers.own_rates.document_rows import document_rows
 from gpuplan.providers.own_rates.rate_rows import RatesOrigin
 from gpuplan.providers.price_lists.currencies import Rates
+
+_PREFIX = "GPUPLAN_"
+#: Read where they are needed, outside the settings models.
+_OTHERS = (
+    "ADMIN_KEY",
+    "ALLOW_HOST",
+    "API_KEY",
+    "CHROMIUM",
+    "COUNTING",
+    "DRAIN_SECONDS",
+    "FINISH_SECONDS",
+    "FORBID_SKIPS",
+    "LOG_FORMAT",
+    "LOG_LEVEL",
+    "MOST_MIB_PER_PLAN",
+    "MOST_SECONDS_PER_PLAN",
+    "OTEL",
+    "PLANNING_PROCESSES",
+    "STALE_AFTER_HOURS",
+    "TORCH_PYTHON",
+    "URL",
+)
+#: Variables with a variant that names a file.
+_SECRETS = ("ADMIN_KEY", "DATABASE_URL", "GCP_API_KEY")
 
 
 def files(environment: Environment) -> list[Finding]:
@@ -149,3 +178,52 @@ def slack() -> list[Finding]:
     if settings is None:
         return [ok("slack", "not set up (docs/slack.md)")]
     return [ok("slack", "workspaces install it themselves" if settings.installs else "set up with a bot token")]
+
+
+def telemetry() -> list[Finding]:
+    """Logs, drain time and traces. Raises `UnusableInput` at each invalid variable."""
+    settings = telemetry_settings()
+    summary = f"logs as {settings.log_format}; prices are old after {settings.stale_after_hours:g} hours"
+    if not settings.traces:
+        return [ok("telemetry", f"{summary}; no traces (OTEL_EXPORTER_OTLP_ENDPOINT is not set)")]
+    return [ok("telemetry", f"{summary}; traces are sent by OTLP"), _traces()]
+
+
+def _traces() -> Finding:
+    """An unavailable collector costs spans, never an answer, so the installation is not broken."""
+    from gpuplan.api.observability.service_telemetry import new_traces
+    from gpuplan.api.observability.traces import why_not_taken
+
+    new_traces().end()
+
+    why = why_not_taken()
+    if not why:
+        return ok("traces", "the collector accepts them")
+    advice = "correct the OTEL_EXPORTER_OTLP_ variables, start the collector, or set GPUPLAN_OTEL=0"
+    return warning("traces", f"the collector does not accept them, and they are lost: {why}", advice)
+
+
+def known() -> frozenset[str]:
+    """Every variable of gpuplan, with its prefix. Variables of exported jobs belong to the job and are no settings."""
+    from gpuplan.api.schemas.settings_file import Environment
+    from gpuplan.api.security.access_settings import Variables
+    from gpuplan.api.slack.slack_settings import PREFIX, SlackEnvironment
+
+    rest = {f"{name}_endpoint" for name, row in provider_names().items() if row.endpoint}
+    ours = {*rest, *Environment.model_fields, *Variables.model_fields, *_OTHERS, *(f"{name}_FILE" for name in _SECRETS)}
+    slack = {f"{PREFIX}{name.upper()}" for name in SlackEnvironment.model_fields}
+    return frozenset({f"{_PREFIX}{name.upper()}" for name in ours} | slack)
+
+
+def variables(environment: Mapping[str, str] = os.environ, *, besides: frozenset[str] = frozenset()) -> list[Finding]:
+    """One finding per variable with our prefix that nothing reads; `besides` are further variables in use."""
+    read = known() | besides
+    strange = sorted(name for name in environment if name.startswith(_PREFIX) and name not in read)
+    if not strange:
+        return [ok("variables", "gpuplan reads every variable that begins with GPUPLAN_")]
+    return [warning("variables", f"{name[:80]} is not read by gpuplan", _advice(name, read)) for name in strange]
+
+
+def _advice(name: str, read: frozenset[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(read), n=1)
+    return f"did you mean {near[0]}? Otherwise unset it" if near else "unset it; docs/settings.md lists all variables"

@@ -9,9 +9,7 @@ from gpuplan.api.observability.doctor import (
     database_state,
     machine,
     network,
-    telemetry_state,
 )
-from gpuplan.api.observability.doctor.environment_variables import variables
 from gpuplan.api.observability.doctor.finding import Examination, Finding, looked_at
 from gpuplan.api.observability.telemetry_settings import USUAL_STALE_AFTER_HOURS, telemetry_settings
 from gpuplan.api.schemas.settings_file import Environment
@@ -37,7 +35,7 @@ def _examined(environment: Environment, *, online: bool, host: str, port: int) -
         ("solver", machine.solver),
         ("database", lambda: database_state.database(url, stale_after_hours=_limit())),
         ("room", lambda: machine.room(url)),
-        ("variables", lambda: variables(besides=configuration.named_by_settings(environment))),
+        ("variables", lambda: configuration.variables(besides=configuration.named_by_settings(environment))),
         ("settings", lambda: configuration.files(environment)),
         ("rates", lambda: configuration.rates(environment, online=online)),
         ("sources", lambda: configuration.sources(environment)),
@@ -46,7 +44,7 @@ def _examined(environment: Environment, *, online: bool, host: str, port: int) -
         ("access", lambda: configuration.access(host, url)),
         ("limits", configuration.limits),
         ("slack", configuration.slack),
-        ("telemetry", telemetry_state.telemetry),
+        ("telemetry", configuration.telemetry),
         ("network", network.surroundings),
         ("port", lambda: machine.port(host, port)),
     ]

@@ -5,7 +5,7 @@ from fastapi import Request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.api.http.prefer_header import LONGEST_WAIT_SECONDS, USUAL_WAIT_SECONDS, Prefer
+from gpuplan.api.http.portfolios import LONGEST_WAIT_SECONDS, USUAL_WAIT_SECONDS, Prefer
 
 
 def preferred(*headers: str) -> Prefer:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.api.notifications.slack_webhook import LONGEST_TEXT, escaped, slack_message
 from gpuplan.api.notifications.watch_events import TITLES, DeadlinePassed, event_between, job_news
+from gpuplan.api.notifications.webhook_sending import LONGEST_TEXT, escaped, slack_message
 from gpuplan.api.schemas.watch_answers import ReportedConflicts, ReportedJob, ReportedPlan, WatchedOffer, WatchEvent
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.store.watch_store import Watch

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from gpuplan.api.cli.sections import print_sections
 from gpuplan.api.presentation.plan import _headline, _phase
+from gpuplan.api.presentation.schedule import render_contingency_standby, render_standby
 from gpuplan.api.presentation.sections import sections_of
-from gpuplan.api.presentation.standby import render_contingency_standby, render_standby
 from gpuplan.planner.model.plan import Plan
 from gpuplan.planner.model.shared import ContingencyStandby, Phase
 from tests.api.presentation.test_plan import PHASE

@@ -134,6 +134,6 @@ def test_new_prices_do_not_wait_for_a_plan_that_takes_for_ever(
     gpuplan.plans.plan(job)
     second = priced(price("us-east-1", usd_micros=9_000_000))
     gpuplan.store.put_snapshot(second, source="refresh")
-    monkeypatch.setattr("gpuplan.api.services.price_preparation.MOST_PLANNING_SECONDS", 0.0)
+    monkeypatch.setattr("gpuplan.api.services.current_prices.MOST_PLANNING_SECONDS", 0.0)
     gpuplan.context.prepare_current()
     assert gpuplan.context.columns().snapshot_id == second.id

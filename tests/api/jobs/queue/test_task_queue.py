@@ -12,10 +12,9 @@ from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.queue.queue_maintenance import give_tasks
 from gpuplan.api.jobs.queue.queue_names import NIGHTLY
 from gpuplan.api.jobs.queue.queue_schema import drop_queue, migration_names, missing, require_queue, upgrade_queue
-from gpuplan.api.jobs.queue.queue_tasks import rescue_cron, tasks_of
+from gpuplan.api.jobs.queue.queue_tasks import MOST_ATTEMPTS, execute_queued, rescue_cron, tasks_of
 from gpuplan.api.jobs.queue.queue_worker import beat_seconds, check_cron, check_queues
 from gpuplan.api.jobs.queue.queued_pool import QueuedPool
-from gpuplan.api.jobs.queue.queued_run import MOST_ATTEMPTS, execute_queued
 from gpuplan.api.jobs.queue.task_queue import ALIVE_SECONDS, Queue, job, queue_depth
 from gpuplan.api.jobs.run_document import ANSWERS_AT
 from gpuplan.api.jobs.run_execution import KINDS

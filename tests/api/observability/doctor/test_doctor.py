@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gpuplan.api.observability.doctor import machine
-from gpuplan.api.observability.doctor.environment_variables import known
+from gpuplan.api.observability.doctor.configuration import known
 from gpuplan.catalog.store.store import Store
 from tests.api.security.issuer_for_tests import issuing
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
