@@ -6,15 +6,11 @@ from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.api.security.authorization import record, viewer
 from gpuplan.api.services.costs import adopt_plan
 from gpuplan.api.services.plans import saved_document
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, Document, an_id
 
 
-class ActualsService:
+class ActualsService(ContextService):
     """Keeps reports on runs of plans."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Keep reports in the store of `context`."""
-        self._context = context
 
     def report(self, plan_id: str, document: Document, *, now: datetime | None = None) -> Actual:
         """Keep what a run of a plan measured, and compare it with the plan. Keeps the same report only once."""

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from math import inf
 
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.plans import answer_plan
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
 from gpuplan.planner.model.afford import AffordableModel, AffordAnswer, Law, LawLoss
@@ -20,12 +19,8 @@ from gpuplan.planner.scaling.loss_laws import LAWS, MOST_FITTED_PARAMETERS, MOST
 _OF_MACHINES = tuple(Machines.__dataclass_fields__)
 
 
-class AffordService:
+class AffordService(PlannerService):
     """Says which models a budget trains."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Work out answers by `planner`, each counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def afford(self, document: Document) -> AffordAnswer:
         """The frontier of model size against tokens, and the model that each scaling law prefers. Saves no plan."""

@@ -6,17 +6,13 @@ from datetime import UTC, datetime
 from gpuplan.api.schemas.access import Key, Keys, NewKey
 from gpuplan.api.security.authorization import record
 from gpuplan.api.security.identity import SCOPES
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, Document, an_id
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.access_store import StoredKey
 
 
-class KeyService:
+class KeyService(ContextService):
     """Makes, lists, revokes and rotates keys."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Keep keys in the store of `context`."""
-        self._context = context
 
     def make(self, document: Document, *, now: datetime | None = None) -> NewKey:
         """A new key with its text under `key`; no other answer holds the text."""

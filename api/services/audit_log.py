@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gpuplan.api.schemas.access import AuditEntry
-from gpuplan.api.services.service_context import ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, an_id
 from gpuplan.catalog.store.audit_log import StoredAudit
 
 
@@ -16,12 +16,8 @@ class AuditPage:
     before: int | None
 
 
-class AuditLogService:
+class AuditLogService(ContextService):
     """Reads the audit log."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Read the log in the store of `context`."""
-        self._context = context
 
     def page(
         self,

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from gpuplan.api.jobs.planning_processes.question_limits import OutOfMemory, ProcessEnded
 from gpuplan.api.security.authorization import charge, counting, record, refuse_used_up, uncounted
-from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.time_limit import OutOfTime
 
@@ -23,12 +24,8 @@ class AuditEntry:
     outcome: str = "answered"
 
 
-class Audited:
+class Audited(ContextService):
     """Counts questions and records refusals. A user of the command line is not counted, and leaves no record but plans."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Write to the store of `context`."""
-        self._context = context
 
     @contextmanager
     def question(self, action: str) -> Iterator[AuditEntry]:
@@ -83,3 +80,11 @@ class Audited:
             self._context.store.access.record(refusal)
         except StoreFailure as failure:
             log.warning("a refused %s could not be recorded: %s", action, failure)
+
+
+class PlannerService:
+    """A service that works out answers by `planner`, each question counted by `audited`."""
+
+    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
+        """Work out nothing yet."""
+        self._planner, self._audited = planner, audited

@@ -6,7 +6,7 @@ from gpuplan.api.jobs.recorded_refresh import refreshed
 from gpuplan.api.jobs.run_document import shown
 from gpuplan.api.schemas.run import Run
 from gpuplan.api.security.authorization import record, viewer
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, Document, an_id
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.run_store import LIVE
 from gpuplan.catalog.store.run_store import Run as StoredRun
@@ -20,12 +20,8 @@ class Cancellation(UnusableInput):
     """The run cannot be cancelled."""
 
 
-class RunService:
+class RunService(ContextService):
     """Reports on runs, whichever process executes them, and cancels them."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Read runs in the store of `context`."""
-        self._context = context
 
     def stored(self, run_id: str) -> StoredRun:
         """The run in its present state. The report of a refresh, if there is one, decides how it ended.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.catalogue import OfferRow, SnapshotRow
 from gpuplan.api.services.offer_listing import OfferFilter, matching, offer_rows
-from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
 from gpuplan.catalog.store.snapshot_list import StoredSnapshot
 
@@ -29,12 +29,8 @@ class OfferPage:
     next_index: int | None
 
 
-class CatalogueService:
+class CatalogueService(ContextService):
     """Lists offers, accelerators, known models and snapshots."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """List the snapshots of `context`, with its owned machines."""
-        self._context = context
 
     def offers(
         self, wanted: OfferFilter, *, snapshot: str | None = None, start: int = 0, limit: int | None = None

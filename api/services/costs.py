@@ -17,7 +17,7 @@ from gpuplan.api.schemas.costs_answer import (
 )
 from gpuplan.api.security.authorization import owner, record, viewer
 from gpuplan.api.services.month_costs import Amounts, MonthCosts, month_costs
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, Document, ServiceContext, an_id
 from gpuplan.catalog.model.money import usd_display, usd_text
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.cost_store import AdoptedPlan
@@ -35,12 +35,8 @@ class BudgetChanged(UnusableInput):
     """The budget of the team was changed by somebody else after it had been read."""
 
 
-class CostsService:
+class CostsService(ContextService):
     """Adds up what plans and runs cost in a month."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Read the plans and budgets in the store of `context`."""
-        self._context = context
 
     def of_month(self, month: str | None = None, by: str | None = None, *, now: datetime | None = None) -> Costs:
         """The costs of a month, by default the current one, of the plans that the requester may read.

@@ -3,19 +3,14 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.job import Training, Workload
 
 
-class EstimateService:
+class EstimateService(PlannerService):
     """Estimates time and memory."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Work out estimates by `planner`, each counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Estimate:
         """Time and memory of a job on one configuration. Uses no prices, and of the store only the reported runs."""

@@ -4,18 +4,13 @@ import time
 from datetime import UTC, datetime
 
 from gpuplan.api.observability.version import gpuplan_version
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
 from gpuplan.planner.model.explanation import Frontier, WhyAnswer
 
 
-class ExplanationService:
+class ExplanationService(PlannerService):
     """Explains the plan of a job."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Work out explanations by `planner`, each counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def why(self, document: Document, *, snapshot: str | None = None) -> WhyAnswer:
         """Why the plan of `{"job": ..., "not": ...}` is what it is.

@@ -2,17 +2,12 @@
 
 from gpuplan.api.schemas.import_answer import ImportAnswer, ImportedFact, MissingFact
 from gpuplan.api.schemas.import_request import parse_import
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.service_context import Document, ServiceContext
 
 
-class ImportService:
+class ImportService(PlannerService):
     """Reads configurations of other tools. No file is ever read."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Read by `planner`, each request counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def read(self, document: Document) -> ImportAnswer:
         """The job that the texts of `{"files": {...}}` describe. Raises `UnusableInput`."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gpuplan.api.security.authorization import owner, viewer
-from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.ownership import EVERYBODY
@@ -13,12 +13,8 @@ from gpuplan.catalog.store.plan_store import PlanNote
 LONGEST_NOTE = 4_000
 
 
-class NoteService:
+class NoteService(ContextService):
     """Reads and writes notes of the requester."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Notes in the store of `context`."""
-        self._context = context
 
     def of(self, plan_id: str) -> PlanNote | None:
         """The requester's note on a plan, or None."""

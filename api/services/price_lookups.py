@@ -2,16 +2,12 @@
 
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.price_history import DiffPage, HistoryFilter, PricePage, compared, diff_page, price_page
-from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.store.snapshot_list import StoredSnapshot
 
 
-class PriceHistoryService:
+class PriceHistoryService(ContextService):
     """Reads stored prices and compares snapshots."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Read the store of `context`."""
-        self._context = context
 
     def prices(
         self, wanted: HistoryFilter, *, snapshot: str | None = None, start: int = 0, limit: int | None = None

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gpuplan.api.schemas.quota import MOST_QUOTAS
 from gpuplan.api.schemas.quota_answers import QuotasAnswer, QuotasMeta, ReusedReading, StatedQuota
-from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.model.capacity_answers import NotLearned
 from gpuplan.catalog.model.quota_facts import QuotaFact, QuotasRead
 from gpuplan.catalog.model.regions import Region
@@ -37,12 +37,8 @@ class QuotaSource(Protocol):
         ...
 
 
-class QuotaService:
+class QuotaService(ContextService):
     """Reads quotas. A plan's quotas are those of its settings: the store only saves asking the clouds again."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Read with the credentials of `context`'s environment."""
-        self._context = context
 
     def read(self, regions: Sequence[str], *, fresh: bool = False, now: datetime | None = None) -> QuotasAnswer:
         """The quotas of regions of three clouds, each as read within `REUSED_FOR`, or now; with `fresh` all are read now.

@@ -4,19 +4,14 @@ import time
 from datetime import UTC, datetime
 
 from gpuplan.api.observability.version import gpuplan_version
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.plans import saved_plan
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
 from gpuplan.planner.model.replan import ReplanAnswer
 
 
-class ReplanService:
+class ReplanService(PlannerService):
     """Decides whether a running job stays where it is or moves."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Work out decisions by `planner`, each counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def replan(self, document: Document, *, snapshot: str | None = None) -> ReplanAnswer:
         """What to do with a running job.

@@ -4,15 +4,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from gpuplan.api.schemas.settings_file import settings_file
-from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.api.services.service_context import ContextService, Document
 
 
-class RetentionService:
+class RetentionService(ContextService):
     """Deletes old rows of the store."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Apply the settings file of `context` to its store."""
-        self._context = context
 
     def retain(self, *, now: datetime | None = None) -> Document:
         """Delete what is too old as of `now`, and count it. A refresh ends with this."""

@@ -157,6 +157,14 @@ class ServiceContext:
         return runs
 
 
+class ContextService:
+    """A service over the store and the settings of `context`."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        """Read nothing yet."""
+        self._context = context
+
+
 def an_id(text: str, what: str) -> str:
     """Return `text` if it can be an id. Raises `NotStored` for control characters, which PostgreSQL refuses in text."""
     if not text.isprintable():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from gpuplan.api.schemas.access import NewShare, Share, Shares
 from gpuplan.api.security.authorization import keys_in_force, record, viewer
-from gpuplan.api.services.service_context import Document, ServiceContext, an_id
+from gpuplan.api.services.service_context import ContextService, Document, an_id
 from gpuplan.catalog.store import share_store
 from gpuplan.catalog.store.ownership import Kind, NotOwned
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -14,12 +14,8 @@ from gpuplan.catalog.store.snapshot_list import NotStored
 SHARED_PATH = "/shared/"
 
 
-class ShareService:
+class ShareService(ContextService):
     """Makes, lists, revokes and opens links."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Keep links in the store of `context`."""
-        self._context = context
 
     def make(self, document: Document, *, now: datetime | None = None) -> NewShare:
         """A new link to an object of the requester, under `link`; no other answer holds the link.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gpuplan.api.services.service_context import ServiceContext, days_between
+from gpuplan.api.services.service_context import ContextService, days_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,8 @@ class SnapshotStatus:
     last_refresh: LastRefresh | None
 
 
-class StatusService:
+class StatusService(ContextService):
     """Reports whether the service can answer."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        """Report on the store of `context`."""
-        self._context = context
 
     def readiness(self) -> SnapshotStatus:
         """Which snapshot is loaded and how old it is. Raises `StoreFailure` when the store cannot be read."""

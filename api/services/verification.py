@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gpuplan.api.observability.version import gpuplan_version
-from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.audited import PlannerService
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
@@ -17,12 +16,8 @@ if TYPE_CHECKING:
     from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 
 
-class VerificationService:
+class VerificationService(PlannerService):
     """Verifies submitted plans."""
-
-    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
-        """Verify by `planner`, each question counted by `audited`."""
-        self._planner, self._audited = planner, audited
 
     def verify(self, document: Document, *, now: datetime | None = None) -> VerificationAnswer:
         """Check an answer of `plan`.
