@@ -8,7 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, SettingsFile
 from gpuplan.api.presentation.actuals import render_actuals, render_report
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject, without_none
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 EVERYTHING = "all"
@@ -39,10 +39,16 @@ def actuals(
     settings: SettingsFile = None,
 ) -> None:
     """Report what a run measured; later estimates are corrected by it."""
-    figures = {"hours": hours, "throughput": throughput, "peak_memory_gib": peak_memory_gib, "preemptions": preemptions}
-    given: JsonObject = figures | {"share_done": share_done, "accelerator": accelerator}
-    document = {name: value for name, value in given.items() if value is not None}
-    document |= {name: True for name, asked in (("running", running), ("confirm", confirm)) if asked}
+    document = without_none(
+        hours=hours,
+        throughput=throughput,
+        peak_memory_gib=peak_memory_gib,
+        preemptions=preemptions,
+        share_done=share_done,
+        accelerator=accelerator,
+        running=running or None,
+        confirm=confirm or None,
+    )
     _refuse_contradictions(plan_id, document, every=every, forget=forget)
     gpuplan = open_gpuplan(settings=settings)
     if forget is not None:

@@ -8,7 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
 from gpuplan.api.presentation.afford import afford_sections
 from gpuplan.api.schemas.key_value_words import job_of_words
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject, without_none
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 #: Stands for a model while words are read, whose sizes are what is asked for.
@@ -33,9 +33,9 @@ def afford(
     settings: SettingsFile = None,
 ) -> None:
     """Say which model a budget trains: size, tokens and machines by scaling laws, and over-trained alternatives."""
-    document = {"budget_usd": budget, "deadline": by, "tokens": data} | _shared(words or [])
+    document = without_none(budget_usd=budget, deadline=by, tokens=data) | _shared(words or [])
     services = open_gpuplan(inventory=inventory, settings=settings)
-    answer = services.afford.afford({key: value for key, value in document.items() if value is not None})
+    answer = services.afford.afford(document)
     print_answer(answer, afford_sections, as_json=as_json)
 
 

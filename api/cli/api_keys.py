@@ -8,7 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.presentation.api_keys import render_keys, render_new_key
 from gpuplan.api.schemas.access import NewKey
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import without_none
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key, see `gpuplan keys list`.")]
 
@@ -41,12 +41,8 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a key. It is shown only once: only its hash is stored."""
-    given: JsonObject = {
-        "expires": expires,
-        "requests_per_minute": requests_per_minute,
-        "plans_per_day": plans_per_day,
-    }
-    document = {"name": name, "scope": scope} | {field: value for field, value in given.items() if value is not None}
+    limits = {"requests_per_minute": requests_per_minute, "plans_per_day": plans_per_day}
+    document = without_none(name=name, scope=scope, expires=expires, **limits)
     _show_new(open_gpuplan().api_keys.make(document), as_json=as_json)
 
 

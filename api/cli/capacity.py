@@ -8,7 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_answer, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile, stated_job
 from gpuplan.api.cli.standard_output import console
 from gpuplan.api.presentation.capacity import render_capacity
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject, without_none
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
@@ -46,9 +46,8 @@ def capacity(
     if refused is not None or obtained:
         if len(region or ()) != 1 or machine is None:
             raise UnusableInput.at("region", message="a report needs --machine and one --region")
-        report = {"machine": machine, "nodes": nodes, "kind": kind, "region": (region or [""])[0], "zone": zone}
-        report |= {"refused": refused, "obtained": obtained}
-        _report({name: value for name, value in report.items() if value is not None}, as_json=as_json)
+        where = {"machine": machine, "nodes": nodes, "kind": kind, "region": (region or [""])[0], "zone": zone}
+        _report(without_none(**where, refused=refused, obtained=obtained), as_json=as_json)
         return
     if zone is not None:
         raise UnusableInput.at("zone", message="belongs to a report; give --refused CODE or --obtained too")

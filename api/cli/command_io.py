@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuplan.api.cli.standard_output import answers, console
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject, without_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,15 +71,15 @@ _WORDS = "llama-3-8b tokens=300B by=14d"
 _GIVE = f"give a job file, the configuration of another tool, or words: {_WORDS}"
 
 
-def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None) -> "Services":
+def open_gpuplan(
+    *, inventory: Path | None = None, settings: Path | None = None, database: str | None = None
+) -> "Services":
     """gpuplan configured by the environment; command-line options take precedence."""
     from gpuplan.api.schemas.settings_file import Environment
     from gpuplan.api.services.composition import open_services
 
-    given = {"inventory": inventory, "settings": settings}
-    return open_services(
-        Environment().model_copy(update={name: path for name, path in given.items() if path is not None})
-    )
+    given = without_none(inventory=inventory, settings=settings, database_url=database)
+    return open_services(Environment().model_copy(update=given))
 
 
 def print_json(answer: object) -> None:

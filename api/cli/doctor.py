@@ -8,6 +8,7 @@ from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.parsing.json_object import without_none
 
 EXIT_BROKEN = 3
 _SIGNS = {"ok": "ok     ", "warning": "warning", "broken": "BROKEN "}
@@ -25,8 +26,7 @@ def doctor(
     """Check the set-up: what works, what is missing, what to do. Exit code 3 if something is broken, else 0."""
     from gpuplan.api.observability.doctor.examination import examine
 
-    given = {name: path for name, path in (("inventory", inventory), ("settings", settings)) if path is not None}
-    answer = examine(given, online=online, host=host, port=port)
+    answer = examine(without_none(inventory=inventory, settings=settings), online=online, host=host, port=port)
     if as_json:
         print_json(answer)
     else:

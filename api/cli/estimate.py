@@ -11,7 +11,7 @@ from gpuplan.api.schemas.estimate_request import parse_layout
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.model.mig_slices import find_card_or_slice
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import without_none
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.wire import wire
@@ -37,14 +37,12 @@ def estimate(
     settings: SettingsFile = None,
 ) -> None:
     """Estimate a job's time and memory on given hardware, without prices."""
-    given: JsonObject = {
-        "gpus_per_node": gpus_per_node,
-        "internode_gbps": internode_gbps,
-        "micro_batch": micro_batch,
-    }
-    if layout is not None:
-        given["layout"] = parse_layout(layout)
-    stated = {name: value for name, value in given.items() if value is not None}
+    stated = without_none(
+        gpus_per_node=gpus_per_node,
+        internode_gbps=internode_gbps,
+        micro_batch=micro_batch,
+        layout=None if layout is None else parse_layout(layout),
+    )
     document, service = stated_job(job), open_gpuplan(settings=settings).estimates
     configurations = [
         {"accelerator": name.strip(), "gpus": count} | stated for name in on.split(",") for count in _counts(gpus)

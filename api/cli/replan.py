@@ -7,7 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile, SnapshotId, stated_job
 from gpuplan.api.presentation.replan import render_replan
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import without_none
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
@@ -50,29 +50,18 @@ def replan(
     settings: SettingsFile = None,
 ) -> None:
     """Plan the rest of a running job at least cost: continue, move, or use more or fewer machines."""
-    where = {"provider": provider, "region": region, "zone": zone, "price_kind": kind}
-    machines = _machines({"instance_type": on, "nodes": nodes} | where, of_plan=plan is not None)
-    running = _stated({"phase": phase, "saved": saved, "up_hours": up_hours, "rate": rate, "hours": hours})
+    machines = without_none(instance_type=on, nodes=nodes, provider=provider, region=region, zone=zone, price_kind=kind)
+    if machines and plan is None and not {"instance_type", "nodes"} <= set(machines):
+        raise UnusableInput.at("running", "on", message="names no machines; give both --on INSTANCE_TYPE and --nodes N")
+    running = without_none(phase=phase, saved=saved, up_hours=up_hours, rate=rate, hours=hours)
     running |= {"done": done, "spent_usd": spent, "up": _yes(up)} | ({"on": machines} if machines else {})
-    question = _stated({"plan": plan, "since": since, "now": now}) | {"running": running}
+    question = without_none(plan=plan, since=since, now=now, running=running)
     if job:
         question["job"] = stated_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
     print_answer(answer, render_replan, as_json=as_json)
     if answer.outcome != "replanned":
         raise typer.Exit(EXIT_INFEASIBLE)
-
-
-def _machines(options: dict[str, str | None], *, of_plan: bool) -> JsonObject:
-    """The machines it runs on, as far as they are stated; a plan names the others."""
-    stated = _stated(options)
-    if stated and not of_plan and not {"instance_type", "nodes"} <= set(stated):
-        raise UnusableInput.at("running", "on", message="names no machines; give both --on INSTANCE_TYPE and --nodes N")
-    return stated
-
-
-def _stated(options: dict[str, str | None]) -> JsonObject:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _yes(text: str) -> object:

@@ -19,7 +19,7 @@ from gpuplan.api.services.spot_policy_file import StoredPolicy, is_policy, read_
 from gpuplan.api.services.spot_policy_solving import Replays, about, decision, fitting_of, solved, traces_of
 from gpuplan.api.services.spot_run_of_plan import finish_of_plan
 from gpuplan.catalog.parsing.document_fields import read_as
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import without_none
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.spot_policy import RunPolicy
@@ -175,9 +175,8 @@ def _solve_policy(run: SpotRunDocument, fit: list[str] | None) -> StoredPolicy:
 
 def _situation(named: dict[str, str | None], *, up: str, since: str) -> SituationDocument:
     """One run as the options describe it."""
-    stated: JsonObject = {name: text for name, text in named.items() if text is not None}
     places = [name.strip() for name in up.split(",") if name.strip()]
-    return read_as(SituationDocument, stated | {"up": places, "since": _ages(since)})
+    return read_as(SituationDocument, without_none(**named, up=places, since=_ages(since)))
 
 
 def _ages(text: str) -> dict[str, str]:

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gpuplan.api.cli.command_io import print_answer
+from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
 from gpuplan.api.presentation.verification import render_verification
 from gpuplan.api.schemas.plan_ids import SAVED
-from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, Environment, read_file
-from gpuplan.api.services.composition import Services, open_services
+from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import MAX_BYTES, read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -37,7 +36,7 @@ def verify(
     inventory: InventoryFile = None,
 ) -> None:
     """Check a plan with independent code: prices, hours, costs, requirements, and that nothing is cheaper."""
-    gpuplan = _open_gpuplan(database, inventory)
+    gpuplan = open_gpuplan(database=database, inventory=inventory)
     document = (
         gpuplan.plans.saved_document(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
     )
@@ -59,11 +58,3 @@ def read_plan(path: str) -> JsonObject:
         message = f"{name} is larger than {MAX_BYTES:,} bytes (1 MiB), the most that a plan has; give the output of gpuplan plan --json"
         raise UnusableInput.at("plan", message=message)
     return read_document(text, name=name)
-
-
-def _open_gpuplan(database: str | None, inventory: Path | None) -> Services:
-    """gpuplan configured by the environment; command-line options take precedence."""
-    given = {"database_url": database, "inventory": inventory}
-    return open_services(
-        Environment().model_copy(update={name: value for name, value in given.items() if value is not None})
-    )

@@ -7,7 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_answer
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, stated_job
 from gpuplan.api.presentation.watches import render_added, render_check, render_watch, render_watches, undelivered
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject, without_none
 from gpuplan.catalog.runtime.errors import ProviderFailure
 
 WatchId = Annotated[str, typer.Argument(metavar="ID", help="The id of a watch.")]
@@ -46,9 +46,7 @@ def add(
     settings: SettingsFile = None,
 ) -> None:
     """Plan a job now, and watch it from now on."""
-    given: JsonObject = {"cheaper_by_percent": cheaper_by, "name": name}
-    document = {"job": stated_job(job), "channels": channel}
-    document |= {key: value for key, value in given.items() if value is not None}
+    document = without_none(job=stated_job(job), channels=channel, cheaper_by_percent=cheaper_by, name=name)
     answer = open_gpuplan(inventory=inventory, settings=settings).watches.add(document)
     print_answer(answer, render_added, as_json=as_json)
 

@@ -15,7 +15,7 @@ from gpuplan.api.cli.plan import (
     stated_job,
 )
 from gpuplan.api.presentation.explanation import render_why
-from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.catalog.parsing.json_object import without_none
 
 
 def why(
@@ -34,8 +34,7 @@ def why(
     settings: SettingsFile = None,
 ) -> None:
     """Explain a plan: why not something else, which requirements bind, and what changing them would do."""
-    named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
-    question: JsonObject = {"job": stated_job(job), **named}
+    question = without_none(job=stated_job(job), **{"not": not_, "with": with_})
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
     print_answer(answer, render_why, as_json=as_json)
     if answer.outcome != "explained":

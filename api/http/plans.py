@@ -15,6 +15,7 @@ from gpuplan.api.http.response_caching import json_answer, json_with_etag
 from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.services.composition import Services
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 __all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router"]
 
@@ -78,26 +79,12 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     live = gpuplan.context.environment.asks_live() if query.live is None else query.live
     if live:  # clouds may take seconds to answer
         workers = await the_long_workers(request)
-
+    question: JsonObject = query.model_dump() | {"live": live}
     if IDEMPOTENCY_KEY in request.headers:
         key = Idempotency.read(request, body, query.model_dump_json())
-        ask = partial(
-            gpuplan.plans.plan,
-            document,
-            frontier=query.frontier,
-            snapshot=query.snapshot,
-            prices=query.prices,
-            live=live,
-        )
+        ask = partial(gpuplan.plans.plan, document, **question)
         return json_answer(await workers.run(key.run, gpuplan, ask))
-    text = await workers.run(
-        gpuplan.plans.plan_text,
-        document,
-        frontier=query.frontier,
-        snapshot=query.snapshot,
-        prices=query.prices,
-        live=live,
-    )
+    text = await workers.run(gpuplan.plans.plan_text, document, **question)
     return Response(text, media_type="application/json")
 
 

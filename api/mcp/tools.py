@@ -13,6 +13,7 @@ from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.offer_listing import OfferFilter
 from gpuplan.api.services.price_history import HistoryFilter, read_since
+from gpuplan.catalog.parsing.json_object import without_none
 from gpuplan.catalog.runtime.errors import Fault, ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.planner.model.wire import wire
 
@@ -92,10 +93,8 @@ class Tools:
             raise ToolError("job: give either job or files")
         with _as_tool_errors(_of_job):
             planned = job if job is not None else self._job_of(files or {})
-            answer: Document = wire(
-                self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
-            )
-        return answer if detail == "full" else brief(answer)
+            answer = self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
+        return _in_detail(answer, detail)
 
     def _job_of(self, files: dict[str, str]) -> Document:
         """The job of a configuration that states all that a job needs; raises `ToolError` for another."""
@@ -127,17 +126,16 @@ class Tools:
         Returns `hours` (steady) and `hours_with_goodput`, `memory` (does it fit), `mfu`, `throughput`, the chosen
         `layout`, `terms` (the parts of the step time) and `band` (80 % interval of the hours).
         """
-        on: Document = {"accelerator": accelerator, "gpus": gpus}
-        options = {
-            "gpus_per_node": gpus_per_node,
-            "internode_gbps": internode_gbps,
-            "micro_batch": micro_batch,
-            "layout": layout,
-        }
-        on |= {name: value for name, value in options.items() if value is not None}
+        on = without_none(
+            accelerator=accelerator,
+            gpus=gpus,
+            gpus_per_node=gpus_per_node,
+            internode_gbps=internode_gbps,
+            micro_batch=micro_batch,
+            layout=layout,
+        )
         with _as_tool_errors(_of_configuration):
-            estimate: Document = wire(self._gpuplan.estimates.estimate({"job": job, "on": on}))
-        return estimate
+            return _document(self._gpuplan.estimates.estimate({"job": job, "on": on}))
 
     def import_config(
         self,
@@ -159,14 +157,9 @@ class Tools:
         SkyPilot, sbatch and Kubernetes. Returns `job` (plan it once `missing` is empty), `facts` with the line of each,
         what was `assumed`, `missing` and `not_understood`.
         """
-        given = {"tokens": tokens, "samples": samples, "gpus": gpus, "by": by}
         with _as_tool_errors():
-            answer: Document = wire(
-                self._gpuplan.imports.read(
-                    {"files": files} | {name: value for name, value in given.items() if value is not None}
-                )
-            )
-        return answer
+            given = without_none(files=files, tokens=tokens, samples=samples, gpus=gpus, by=by)
+            return _document(self._gpuplan.imports.read(given))
 
     def afford(
         self,
@@ -180,12 +173,8 @@ class Tools:
         Returns what each law prefers, and `models`, sizes against tokens with loss, cost and the job for `plan`. An
         extrapolation: repeat `notes`.
         """
-        given = {"budget_usd": budget, "deadline": by, "tokens": tokens}
         with _as_tool_errors():
-            answer: Document = wire(
-                self._gpuplan.afford.afford({name: value for name, value in given.items() if value is not None})
-            )
-        return answer
+            return _document(self._gpuplan.afford.afford(without_none(budget_usd=budget, deadline=by, tokens=tokens)))
 
     def why(
         self,
@@ -202,10 +191,9 @@ class Tools:
         Give `not` (why not X?), or `with` (what is X worth?), or neither for the binding requirements of the
         plan. `why.summary` has the answer in sentences; `why.about` has the figures.
         """
-        named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
+        asked = without_none(job=job, **{"not": not_, "with": with_})
         with _as_tool_errors():
-            answer: Document = wire(self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot))
-        return answer if detail == "full" else brief(answer)
+            return _in_detail(self._gpuplan.explanations.why(asked, snapshot=snapshot), detail)
 
     def replan(
         self,
@@ -218,11 +206,9 @@ class Tools:
         detail: Detail = "summary",
     ) -> Document:
         """Advise on a running job: stay or move, what that saves, and whether it still meets the deadline."""
-        asked: Document = {"running": running}
-        asked |= {name: value for name, value in (("job", job), ("plan", plan), ("since", since)) if value is not None}
+        asked = without_none(running=running, job=job, plan=plan, since=since)
         with _as_tool_errors():
-            answer: Document = wire(self._gpuplan.replanning.replan(asked, snapshot=snapshot))
-        return answer if detail == "full" else brief(answer)
+            return _in_detail(self._gpuplan.replanning.replan(asked, snapshot=snapshot), detail)
 
     def offers(
         self,
@@ -279,11 +265,9 @@ class Tools:
         that it is modelled), and `not_learned` with the reason for every missing answer, such as absent credentials or
         permissions. Takes up to three seconds. Nothing is bought or started.
         """
-        given = {"machine": machine, "nodes": nodes, "kind": kind, "region": region, "job": job}
+        asked = without_none(machine=machine, nodes=nodes, kind=kind, region=region, job=job)
         with _as_tool_errors():
-            asked = {name: value for name, value in given.items() if value is not None}
-            answer: Document = wire(self._gpuplan.capacity.read(asked))
-            return answer
+            return _document(self._gpuplan.capacity.read(asked))
 
     def costs(
         self,
@@ -299,8 +283,7 @@ class Tools:
         together. Only plans that somebody adopted or reported a run of count; `assumptions` says so.
         """
         with _as_tool_errors():
-            answer: Document = wire(self._gpuplan.costs.of_month(month, by))
-            return answer
+            return _document(self._gpuplan.costs.of_month(month, by))
 
     def history(
         self,
@@ -327,6 +310,15 @@ class Tools:
             page = self._gpuplan.price_history.prices(wanted, start=start, limit=limit)
         named: Document = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
         return named | {"prices": wire(tuple(page.rows)), "next_start": page.next_index}
+
+
+def _document(answer: object) -> Document:
+    document: Document = wire(answer)
+    return document
+
+
+def _in_detail(answer: object, detail: str) -> Document:
+    return _document(answer) if detail == "full" else brief(_document(answer))
 
 
 def _per_accelerator(row: OfferRow) -> float:

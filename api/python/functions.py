@@ -11,6 +11,7 @@ from gpuplan.api.python.jobs import AnyJob, as_json, job_document
 from gpuplan.api.python.offers import Offers
 from gpuplan.api.python.service import service
 from gpuplan.api.schemas.argument_names import errors_at_arguments
+from gpuplan.catalog.parsing.json_object import without_none
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 AnyPath = str | os.PathLike[str]
@@ -98,8 +99,7 @@ def why(
     `not_` asks why something was not chosen, `with_` what having it is worth: an accelerator, instance type, provider,
     region or price kind. Raises `UnusableInput` that names each field.
     """
-    named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
-    question = {"job": job_document(job), **named}
+    question = without_none(job=job_document(job), **{"not": not_, "with": with_})
     asked = service(inventory=inventory, settings=settings)
     with errors_at_arguments():
         return Explanation(asked.explanations.why(question, snapshot=snapshot))

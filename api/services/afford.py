@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import inf
 
 from gpuplan.api.services.audited import PlannerService
-from gpuplan.api.services.plans import answer_plan
+from gpuplan.api.services.plans import Asked, answer_plan
 from gpuplan.api.services.service_context import Document, ServiceContext, answer_meta
 from gpuplan.planner.model.afford import AffordableModel, AffordAnswer, Law, LawLoss
 from gpuplan.planner.model.plan import PlannedAnswer
@@ -45,7 +45,7 @@ def answer_afford(context: ServiceContext, document: Document, *, now: datetime)
     columns = context.columns_with_owned()
 
     def price(model: DenseModel, tokens: float) -> Priced | None:
-        answer = answer_plan(context, _without_moves(job_of(model, tokens)), frontier=False, snapshot=None, now=now)
+        answer = answer_plan(context, Asked(document=_without_moves(job_of(model, tokens)), now=now))
         if not isinstance(answer, PlannedAnswer):
             return None
         return Priced(tokens=tokens, cost_usd=float(answer.plan.cost_usd.expected), plan=answer.plan)

@@ -56,11 +56,11 @@ class PlanService:
         `prices` is expected or as-observed; the settings' own unless given. With `live` the clouds are asked how likely the
         machines are obtained; None means what the environment says. `source` is what the job was read from.
         """
-        asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live, source=source)
         now = now or datetime.now(UTC)
+        asked = Asked(document=document, now=now, frontier=frontier, snapshot=snapshot, prices=prices, source=source)
         if save:
-            return self._plan_and_save(asked, now)[0]
-        answer = self._answer(asked, now)
+            return self._plan_and_save(asked, live)[0]
+        answer = self._answer(asked, live)
         plan_made(answer)
         return answer
 
@@ -75,37 +75,27 @@ class PlanService:
         now: datetime | None = None,
     ) -> str:
         """The answer of `plan` as JSON text. The same text is saved, so that it is written only once."""
-        asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
-        return self._plan_and_save(asked, now or datetime.now(UTC))[1]
+        now = now or datetime.now(UTC)
+        asked = Asked(document=document, now=now, frontier=frontier, snapshot=snapshot, prices=prices)
+        return self._plan_and_save(asked, live)[1]
 
-    def _plan_and_save(self, asked: "_Asked", now: datetime) -> tuple[PlanAnswer, str]:
+    def _plan_and_save(self, asked: "Asked", live: bool | None) -> tuple[PlanAnswer, str]:
         with self._audited.failures("plan"):
-            answer = self._answer(asked, now)
+            answer = self._answer(asked, live)
         with stage("store"):
             text = as_json(wire(answer))
-            self.save(answer, now, text=text)
+            self.save(answer, asked.now, text=text)
         plan_made(answer)
         return answer, text
 
-    def _answer(self, asked: "_Asked", now: datetime) -> PlanAnswer:
+    def _answer(self, asked: "Asked", live: bool | None) -> PlanAnswer:
         """The answer; the clouds are asked about the machines of the plan that is made without them."""
-        capacity = None
-        if self._context.environment.asks_live() if asked.live is None else asked.live:
-            subject = self._planner.call(
-                machines_to_ask_about, asked.document, snapshot=asked.snapshot, prices=asked.prices, now=now
-            )
-            with stage("clouds"):
-                capacity = None if subject is None else self._live_queries.ask_for_start(*subject, now=now)
-        return self._planner.call(
-            answer_plan,
-            asked.document,
-            frontier=asked.frontier,
-            snapshot=asked.snapshot,
-            prices=asked.prices,
-            now=now,
-            source=asked.source,
-            capacity=capacity,
-        )
+        if self._context.environment.asks_live() if live is None else live:
+            subject = self._planner.call(machines_to_ask_about, replace(asked, frontier=False))
+            if subject is not None:
+                with stage("clouds"):
+                    asked = replace(asked, capacity=self._live_queries.ask_for_start(*subject, now=asked.now))
+        return self._planner.call(answer_plan, asked)
 
     def save(
         self,
@@ -148,28 +138,27 @@ class PlanService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A question for a plan, as `PlanService.plan` describes it."""
+class Asked:
+    """A question for a plan, as `PlanService.plan` describes it; with the clouds' answers about its machines, if asked."""
 
     document: Document
-    frontier: bool
-    snapshot: str | None
-    prices: str | None
-    live: bool | None
+    now: datetime
+    frontier: bool = False
+    snapshot: str | None = None
+    prices: str | None = None
     source: str | None = None
+    capacity: CapacityAnswers | None = None
 
 
-def machines_to_ask_about(
-    context: ServiceContext, document: Document, *, snapshot: str | None, now: datetime, prices: str | None
-) -> "tuple[list[Candidate], datetime] | None":
+def machines_to_ask_about(context: ServiceContext, asked: Asked) -> "tuple[list[Candidate], datetime] | None":
     """The best few dozen machines for a job, and its start; None if it has no plan."""
     from gpuplan.api.schemas.job import parse_job
 
-    job = parse_job(document, now=now)
+    job = parse_job(asked.document, now=asked.now)
     from gpuplan.planner.availability.query_shapes import query_shapes
     from gpuplan.planner.model.outcome import Planned
 
-    outcome, _ = _outcome(context, job, snapshot=snapshot, prices=prices)
+    outcome, _ = _outcome(context, job, asked)
     if not isinstance(outcome, Planned):
         return None
     return [
@@ -178,66 +167,48 @@ def machines_to_ask_about(
     ], outcome.start
 
 
-def answer_plan(
-    context: ServiceContext,
-    document: Document,
-    *,
-    frontier: bool,
-    snapshot: str | None,
-    now: datetime,
-    prices: str | None = None,
-    source: str | None = None,
-    capacity: CapacityAnswers | None = None,
-) -> PlanAnswer:
-    """Work out the answer of `PlanService.plan`, with these answers of the clouds; write nothing."""
+def answer_plan(context: ServiceContext, asked: Asked) -> PlanAnswer:
+    """Work out the answer of `PlanService.plan`; write nothing."""
     from gpuplan.api.schemas.job import canonical, parse_job
 
     began = time.perf_counter()
     with stage("parse"):
-        job = parse_job(document, now=now)
+        job = parse_job(asked.document, now=asked.now)
     # Imported only now, so that a job with faults is refused without waiting for the planner's libraries.
     from gpuplan.planner.model.outcome import Planned
     from gpuplan.planner.serialization.content_ids import inventory_id
     from gpuplan.planner.serialization.plan_document import answer_body
 
-    outcome, columns = _outcome(context, job, snapshot=snapshot, prices=prices, frontier=frontier, capacity=capacity)
-    context.last_job = document
+    outcome, columns = _outcome(context, job, asked)
+    context.last_job = asked.document
     inventory = inventory_id(context.owned)
     body = answer_body(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
     oldest = min((phase.price_observed_at for phase in body.phases), default=None) if isinstance(body, Plan) else None
     meta = PlanMeta(
-        **asdict(answer_meta(columns, now, began, oldest_price=oldest)),
+        **asdict(answer_meta(columns, asked.now, began, oldest_price=oldest)),
         solver_milliseconds=outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None,
-        source=source,
+        source=asked.source,
     )
     if isinstance(body, Plan):
         return PlannedAnswer(outcome="planned", plan=body, meta=meta)
     return InfeasibleAnswer(outcome="infeasible", infeasible=body, meta=meta)
 
 
-def _outcome(
-    context: ServiceContext,
-    job: "TrainingJob",
-    *,
-    snapshot: str | None,
-    prices: str | None,
-    frontier: bool = False,
-    capacity: CapacityAnswers | None = None,
-) -> "tuple[Planned | NoPlan, Columns]":
+def _outcome(context: ServiceContext, job: "TrainingJob", asked: Asked) -> "tuple[Planned | NoPlan, Columns]":
     """The outcome of planning the job, and the columns of its snapshot."""
     from gpuplan.planner.cost.spend_commitments import with_spending
     from gpuplan.planner.planning import plan
 
-    columns, past_runs = context.columns_and_past_runs(snapshot)
-    settings = with_spending(_at_prices(context.settings, prices), columns)
+    columns, past_runs = context.columns_and_past_runs(asked.snapshot)
+    settings = with_spending(_at_prices(context.settings, asked.prices), columns)
     outcome = plan(
         job,
         columns,
         owned=context.owned,
         settings=settings,
         past_runs=past_runs,
-        frontier=frontier,
-        capacity=capacity,
+        frontier=asked.frontier,
+        capacity=asked.capacity,
     )
     return outcome, columns
 
