@@ -19,7 +19,7 @@ from gpuplan.api.security.authorization import keys_in_force
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.csv_download import csv_file
-from gpuplan.api.web.examples import EXAMPLES
+from gpuplan.api.web.examples import JOBS
 from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
 from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults, with_understood
@@ -76,9 +76,9 @@ def home(request: Request, query: Annotated[HomeQuery, Query()], gpuplan: OurGpu
     if query.plan is not None:
         return job_page(request, filled(gpuplan.plans.saved(query.plan).body.job, now=now))
     if query.example is not None:
-        if query.example not in EXAMPLES:
-            raise UnusableInput.at("example", message=f"is unknown; accepted: {', '.join(EXAMPLES)}")
-        return job_page(request, filled(EXAMPLES[query.example][1], now=now))
+        if query.example not in JOBS:
+            raise UnusableInput.at("example", message=f"is unknown; accepted: {', '.join(JOBS)}")
+        return job_page(request, filled(JOBS[query.example]["job"], now=now))
     return job_page(request, Shown.blank())
 
 
@@ -89,7 +89,7 @@ def job_page(request: Request, shown: Shown, *, status: int = 200, headers: dict
         "parts": PARTS,
         "form": shown,
         "suggestions": suggestions(),
-        "examples": {name: title for name, (title, _) in EXAMPLES.items()},
+        "examples": {name: example["title"] for name, example in JOBS.items()},
     }
     return render(request, "home.html", context, status=status, headers=headers)
 

@@ -24,11 +24,11 @@ from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
+from gpuplan.api.web.examples import PORTFOLIO
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, Context, PageRoute, render
 from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
 from gpuplan.api.web.portfolio_changes import document_text, editable_jobs, with_changes
-from gpuplan.api.web.portfolio_example import EXAMPLE
 from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, short_time
 from gpuplan.api.web.search_view import search_figure
 from gpuplan.api.web.text_sections import keyed, sections
@@ -62,7 +62,7 @@ def portfolio_form(request: Request, query: Annotated[FormQuery, Query()], gpupl
     """Show the form, empty, with the example, or with the document of a run."""
     if query.run is not None:
         return _form(request, document_text(_stored(gpuplan, query.run).request["document"]), USUAL_SECONDS)
-    return _form(request, EXAMPLE if query.example else "", USUAL_SECONDS)
+    return _form(request, PORTFOLIO if query.example else "", USUAL_SECONDS)
 
 
 @router.post("/portfolio", dependencies=[Depends(needs("plan"))])

@@ -13,7 +13,7 @@ from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
-from gpuplan.api.web.forecast_example import EXAMPLE
+from gpuplan.api.web.examples import FORECAST
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
 from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
@@ -36,7 +36,7 @@ class FormQuery(BaseModel):
 @router.get("/buy")
 def forecast_form(request: Request, query: Annotated[FormQuery, Query()]) -> Response:
     """Show the form, empty or with the example."""
-    return _form(request, EXAMPLE if query.example else "")
+    return _form(request, FORECAST if query.example else "")
 
 
 @router.post("/buy", dependencies=[Depends(needs("plan"))])

@@ -13,9 +13,7 @@ import yaml
 
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
-from gpuplan.api.web.examples import EXAMPLES
-from gpuplan.api.web.forecast_example import EXAMPLE as FORECAST
-from gpuplan.api.web.portfolio_example import EXAMPLE as PORTFOLIO
+from gpuplan.api.web.examples import FORECAST, JOBS, PORTFOLIO
 
 FILES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -26,9 +24,9 @@ def test_the_example_inventory_is_planned_on(database_url: str) -> None:
     assert with_machines.plans.plan(job, save=False).outcome == "planned"
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", JOBS)
 def test_an_example_of_the_page_has_a_plan(gpuplan: Services, name: str) -> None:
-    assert gpuplan.plans.plan(EXAMPLES[name][1], save=False).outcome == "planned"
+    assert gpuplan.plans.plan(JOBS[name]["job"], save=False).outcome == "planned"
 
 
 @pytest.mark.slow(reason="one long case")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.api.schemas.job import canonical, parse_job
-from gpuplan.api.web.examples import EXAMPLES
+from gpuplan.api.web.examples import JOBS
 from gpuplan.api.web.job_fields import FIELDS, PARTS
 from gpuplan.api.web.job_form import document_of, field_of, filled, with_faults
 from gpuplan.catalog.parsing.structured_text import read_document
@@ -66,9 +66,9 @@ def test_a_job_shown_for_change_and_sent_unchanged_is_the_same_job(document: dic
         assert canonical(parse_job(again, now=NOW)) == asked
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", JOBS)
 def test_an_example_is_a_job_that_the_form_can_say(name: str) -> None:
-    shown = filled(EXAMPLES[name][1], now=NOW)
+    shown = filled(JOBS[name]["job"], now=NOW)
     assert shown.typed
     parse_job(document_of(shown.typed), now=NOW)
 
@@ -112,7 +112,7 @@ def test_a_fault_is_shown_at_the_field_that_it_points_to(path: tuple[str | int, 
 def test_every_field_has_a_name_of_its_own_and_a_select_begins_with_what_is_usual() -> None:
     names = [field.name for field in FIELDS]
     assert len(names) == len(set(names))
-    usual = canonical(parse_job(EXAMPLES["resnet-50"][1], now=NOW))
+    usual = canonical(parse_job(JOBS["resnet-50"]["job"], now=NOW))
     for field in FIELDS:
         if field.kind == "select" and field.path[0] == "training" and not field.about.optional:
             expected = {"method": "full", "stage": "sft", "precision": "auto", "optimizer": "adamw"}[field.name]
