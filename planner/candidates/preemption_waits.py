@@ -21,8 +21,9 @@ def waits_of(columns: Columns, type_: NDArray[np.intp], zones: Ints, nodes: Ints
     table = spot_waits()
     age, of_one_node = _by_type(columns, year)
     at = type_ * of_one_node.shape[1] + np.minimum(zones, table.most_zones)
-    rises = np.stack([powers(nodes, table.wait_node_exponent[name]) for name in AGE_CLASSES])
-    return np.asarray(of_one_node.ravel().take(at) * np.take_along_axis(rises, age.take(type_)[None], axis=0)[0])
+    counts = np.arange(1, nodes.max(initial=0) + 1)
+    rises = np.concatenate([counts ** table.wait_node_exponent[name] for name in AGE_CLASSES])
+    return np.asarray(of_one_node.ravel().take(at) * rises.take(age.take(type_) * len(counts) + nodes - 1))
 
 
 def powers(nodes: Ints, exponent: float) -> Floats:

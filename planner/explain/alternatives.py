@@ -52,6 +52,7 @@ def cheaper_with_another_framework(question: Question, cost_micros: int) -> Fram
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def alternatives(
@@ -74,7 +75,8 @@ def alternatives(
         picks.append(("least cost", _at(within, -1)))
     picks.append(("fastest within the requirements", _at(within, 0)))
     picks.append(("cheapest at any speed", _at(front, -1)))
-    picks += [(label, _best_of(table, group, feasible)) for label, group in _groups(candidates, table)]
+    by_cost = cost_micros(table), table.cost_breakdown.hours_at_confidence
+    picks += [(label, _best_of(group, feasible, *by_cost)) for label, group in _groups(candidates, table)]
     choices = {
         index: in_words(candidates, table, index) for index in {index for _, index in picks if index is not None}
     }
@@ -89,9 +91,9 @@ def _at(elements: Ints, place: int) -> int | None:
     return int(elements[place]) if len(elements) else None
 
 
-def _best_of(table: Configurations, group: Ints, feasible: Flags) -> int:
+def _best_of(group: Ints, feasible: Flags, micros: Floats, hours: Floats) -> int:
     """The cheapest feasible configuration of a group, which is not empty; if none is feasible, the fastest."""
-    left, micros, hours = group[feasible[group]], cost_micros(table), table.cost_breakdown.hours_at_confidence
+    left = group[feasible[group]]
     if len(left):
         return first_least(left, micros, hours)
     return first_least(group, hours, micros)
@@ -182,6 +184,7 @@ def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer
     if place not in columns.regions:
         return ()
     region_index = columns.regions.index(place)
-    offers = np.flatnonzero((columns.type_index == type_number) & (columns.region_index == region_index))
+    offers = np.flatnonzero(columns.type_index == type_number)
+    offers = offers[columns.region_index[offers] == region_index]
     with_a_term = np.array([price_kinds()[name].term_hours > 0 for name in columns.kinds])
     return tuple(columns.offer(i) for i in offers[with_a_term[columns.kind_index[offers]]].tolist())

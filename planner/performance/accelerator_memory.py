@@ -44,7 +44,8 @@ ADAPTER_ACTIVATIONS = 1.4
 class Footprint:
     """Bytes per device of every split; the first axis of `states` and `buffers` is the ZeRO stage in `stages`.
 
-    `activations` (first axis: checkpointing, logits included) are per sample of the micro-batch.
+    `activations` (first axis: checkpointing, logits included) are per sample of the micro-batch. `share` is the part of
+    the blocks on the fullest pipeline stage.
     `dense` and `expert_parameters` count the trained parameters on one device before data-parallel sharding, `frozen`
     and `frozen_experts` the bytes of frozen ones. Ranks of an expert group hold different experts, so data-parallel
     sharding divides experts by ranks / expert only.
@@ -54,6 +55,7 @@ class Footprint:
     states: Floats
     buffers: Floats
     activations: Floats
+    share: Floats
     dense: Floats
     expert_parameters: Floats
     frozen: Floats
@@ -115,6 +117,7 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
         + _tables(work, splits),
         buffers=_buffers(question, stages, parts, unsharded, splits),
         activations=_activations(question, element_bytes, splits, share * in_flight, in_flight),
+        share=share,
         dense=unsharded.dense,
         expert_parameters=unsharded.expert,
         frozen=unsharded.frozen,
@@ -254,6 +257,7 @@ def _explicit(question: Question, splits: Splits) -> Footprint:
         states=np.stack([sharded if stage >= 3 else np.full(count, max(whole, least)) for stage in stages]),
         buffers=np.stack([group for _ in stages]),
         activations=activations,
+        share=stage_share(question.layers, splits.pipeline),
         dense=np.full(count, work.trainable_parameters),
         expert_parameters=np.zeros(count),
         frozen=np.zeros(count),

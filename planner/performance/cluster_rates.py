@@ -43,6 +43,7 @@ class Clusters:
     host_rate: Floats
     domain: Ints
     gpus: Floats
+    log2_domains: Floats
     element_bytes: Floats
     capacity_bytes: Floats
     context_bytes: Floats
@@ -72,7 +73,8 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
     attention = chips.attention[chip]
     if stack_of(training).portable_attention:
         attention = attention * chips.portable_attention[chip]
-    gpus = machines.devices * machines.nodes
+    gpus = (machines.devices * machines.nodes).astype(np.float64)
+    domain = np.where(machines.nodes == 1, machines.devices, np.maximum(machines.scaleup_domain, 1))
     capacity_gib = machines.device_memory_mib / 1024 - chips.driver_gib[chip] * machines.fraction
     return Clusters(
         reason=_reasons(machines, chips, training, precision, peak),
@@ -86,8 +88,9 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         peer_rate=_peer_gbs(machines, chips) * (1e9 * value("peer_link_share")),
         fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * value("fabric_share")),
         host_rate=chips.pcie_gbs[chip] * 1e9,
-        domain=np.where(machines.nodes == 1, machines.devices, np.maximum(machines.scaleup_domain, 1)),
-        gpus=gpus.astype(np.float64),
+        domain=domain,
+        gpus=gpus,
+        log2_domains=np.log2(np.maximum(1.0, gpus / domain)),
         element_bytes=np.where(known <= PRECISIONS.index("tf32"), 4.0, 2.0),
         capacity_bytes=capacity_gib * GIB,
         context_bytes=chips.context_gib[chip] * GIB,

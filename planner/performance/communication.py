@@ -65,7 +65,7 @@ def _rate(at: Gathered, ranks: Floats) -> Floats:
 
 def _ring_seconds_per_byte(at: Gathered, ranks: Floats) -> Floats:
     """Seconds per byte of one all-gather or reduce-scatter over `ranks`, on the slower of link and fabric."""
-    local = np.clip(np.floor(at.domain / at.tensor), 1.0, ranks)
+    local = np.minimum(np.maximum(1.0, np.floor(at.domain / at.tensor)), ranks)
     spans = ranks / local
     peer = (local - 1.0) / local / at.peer_rate
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -92,8 +92,10 @@ class Answer:
         sizes = np.full(len(split), size)
         peak = footprint.peak(stage, checkpointing, index, sizes)
         winner, groups = first_least(peak, self.layout_candidates.splits.row[split])
-        rows = rows[np.isin(self.group[rows], groups)]
-        best = winner[np.searchsorted(groups, self.group[rows])]
+        best_of_group = np.full(int(self.group.max()) + 1, -1)
+        best_of_group[groups] = winner
+        best = best_of_group[self.group[rows]]
+        rows, best = rows[best >= 0], best[best >= 0]
         self._describe(rows, split[best], stage[best], checkpointing[best], sizes[best])
 
     def estimates(self, goodput: float | None) -> Estimates:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuplan.planner.performance.accelerator_memory import stage_share
 from gpuplan.planner.performance.estimator_request import Floats, Ints
 from gpuplan.planner.performance.layout_candidates import LayoutCandidates
 from gpuplan.planner.performance.layout_question import Question
@@ -24,9 +23,10 @@ _MACHINE = (
     "element_bytes",
     "domain",
     "gpus",
+    "log2_domains",
 )
 _SPLIT = ("data", "tensor", "pipeline", "context", "expert")
-_STATE = ("dense", "expert_parameters", "frozen", "frozen_experts")
+_STATE = ("share", "dense", "expert_parameters", "frozen", "frozen_experts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,6 @@ def gather(question: Question, layout_candidates: LayoutCandidates, chosen: Cand
     splits, batch, footprint = layout_candidates.splits, layout_candidates.batch, layout_candidates.footprint
     clusters, index = question.clusters, layout_candidates.footprint_index.take(chosen.split)
     of_machine = {name: getattr(clusters, name).take(row) for name in _MACHINE}
-    share = stage_share(question.layers, splits.pipeline)
     of_split = {name: getattr(splits, name).take(chosen.split) for name in _SPLIT}
     of_state = {name: getattr(footprint, name).take(index) for name in _STATE}
     stages = np.array(footprint.stages, dtype=np.float64)
@@ -81,9 +80,7 @@ def gather(question: Question, layout_candidates: LayoutCandidates, chosen: Cand
         **of_machine,
         **of_split,
         **of_state,
-        log2_domains=np.log2(np.maximum(1.0, clusters.gpus / clusters.domain)).take(row),
         interleave=layout_candidates.interleave.take(chosen.split),
-        share=share.take(chosen.split),
         local=batch.local.take(chosen.split),
         scale=batch.scale.take(chosen.split),
         stage=stages[chosen.stage],
