@@ -231,17 +231,16 @@ def _undominated(candidates: Candidates, table: Configurations, ok: Ints, chance
 
     A ladder with the useless one saves no more than with the other in its stead, or without it.
     """
-    better: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    rows: list[int] = []
-    position = last_positions(candidates, table, ok)
-    by_saving = np.lexsort((ok, -position, -chance[ok], -saving[ok]))
-    columns = (ok, table.market[ok], table.place[ok], chance[ok], position)
-    for row, market, place, likely, late in zip(*(column[by_saving].tolist() for column in columns), strict=True):
-        others = better.setdefault((market, place), [])
-        if not any(chance_of_other >= likely and later >= late for chance_of_other, later in others):
-            others.append((likely, late))
-            rows.append(row)
-    return np.array(sorted(rows), np.int64)
+    position, gain = last_positions(candidates, table, ok), saving[ok].astype(np.int64)
+    group = np.cumsum(np.diff(table.market[ok] << 32 | table.place[ok], prepend=-1) != 0)
+    order = np.lexsort((-position, -gain, -chance[ok], group))
+    # Those before a row in its place are as likely. Keys of a place are above those of the places before it.
+    position, key = position[order], (group * (gain.max(initial=0) + 1) + gain)[order]
+    useless = np.zeros(len(ok), np.bool_)
+    for step in np.unique(position):
+        best = np.maximum.accumulate(np.where(position >= step, key, -1))
+        useless[1:] |= (position[1:] == step) & (best[:-1] >= key[1:])
+    return np.sort(ok[order[~useless]])
 
 
 def _thinned(candidates: Candidates, table: Configurations, ok: Ints, worth: Floats) -> Ints:

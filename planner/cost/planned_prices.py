@@ -42,7 +42,7 @@ class _Estimated(LazyOffers):
         row, number = self.rows[index], int(self.number[index])
         if number < 0:
             return row
-        expected, low, high, observed, most = (int(value) for value in self.micros[number])
+        expected, low, high, observed, most = self.micros[number].tolist()
         estimate = PriceEstimate(
             observed_usd_micros_per_hour=observed,
             low_usd_micros_per_hour=low,
