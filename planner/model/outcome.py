@@ -302,12 +302,6 @@ class Planned:
     ladder: PlannedLadder | None = None
     capacity: CapacityAnswers | None = None
 
-    @property
-    def least_cost(self) -> int:
-        """The cost of the cheapest plan if its machines are obtained, in micro-dollars: what the proof is of."""
-        cheapest = None if self.ladder is None else self.ladder.cheapest
-        return self.cost.expected if cheapest is None else cheapest.choice.cost.expected
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastChange:

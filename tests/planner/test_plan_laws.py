@@ -10,6 +10,7 @@ from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.least_cost import least_cost
 from tests.planner.small_catalogues import OBSERVED, random_columns, random_job, random_offers
 
 SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
@@ -18,7 +19,7 @@ few = settings(max_examples=40, deadline=None)
 
 
 def cost(outcome: Planned | NoPlan) -> float:
-    return outcome.least_cost if isinstance(outcome, Planned) else float("inf")
+    return least_cost(outcome) if isinstance(outcome, Planned) else float("inf")
 
 
 @few

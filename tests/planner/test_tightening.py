@@ -17,6 +17,7 @@ from gpuplan.planner.model.job import Constraints, Explicit, Preset, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from tests.planner.least_cost import least_cost
 from tests.planner.small_catalogues import START, random_columns
 from tests.planner.verify.answers import answer_of, checked
 
@@ -64,7 +65,7 @@ def objective(outcome: Planned | NoPlan | None) -> float:
     if outcome.job.objective == "carbon":
         return round(sum(phase.carbon_kg or 0.0 for phase in outcome.phases) * 1e6)
     moves = len(outcome.phases) > 1
-    return outcome.least_cost / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
+    return least_cost(outcome) / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
 
 
 def tightened(draw: random.Random, job: TrainingJob, planned: Planned | None) -> TrainingJob:

@@ -25,7 +25,7 @@ from gpuplan.planner.strategies.schedule import phase
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE, Cells
 from gpuplan.planner.strategies.standby.spot_only_runs import priced_alone
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import least
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, starts, worth_a_standby
 from gpuplan.planner.strategies.standby.standby_schedule import share_needed
@@ -201,9 +201,8 @@ class _Alone(NamedTuple):
         if (dearer < 0).any():
             return True
         restarts = math.exp(rate * terms.restart_hours)
-        apart = self.pair.wall_log_sigma - self.pair.log_sigma
-        wait_hours = waits_at(self.pair.rate, self.pair.wait_hours, apart, np.full(1, FURTHEST)) * restarts
-        waiting_usd = min(float(wait_hours[0]), terms.deadline_hours) * storage_usd
+        wait_hours = float(self.pair.waits_at(np.full(1, FURTHEST))[0, 0]) * restarts
+        waiting_usd = min(wait_hours, terms.deadline_hours) * storage_usd
         pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + waiting_usd
         # Runs are cut into equal segments: of half the interval at least, or of the whole run.
         segment_hours = np.minimum(self.interval_hours / 2, work_hours * math.exp(-FURTHEST * sigma))

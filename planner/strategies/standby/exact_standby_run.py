@@ -73,11 +73,6 @@ class StandbyRun:
         return self.costs.quantile(P95)
 
 
-def standby_run(pairs: Pairs, terms: StandbyTerms, interval_hours: float) -> StandbyRun:
-    """The exact outcome of a single pair at an interval."""
-    return PricedRun.of(pairs, terms, interval_hours).outcome()
-
-
 class PricedRun(NamedTuple):
     """A single pair priced at an interval: quadrature points of the estimate's error, segments, outcomes, legs."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import LOSSES, SegmentLosses, chance_within, segment_losses
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms, waits_at
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,7 +49,7 @@ class Segments:
         work = over(pairs.work_hours) * np.exp(sigma * z)
         count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
         length = work / count + over(pairs.checkpoint_hours)
-        wait = waits_at(rate, over(pairs.wait_hours), over(pairs.wall_log_sigma) - sigma, z)
+        wait = pairs.waits_at(z)
         standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
         room = terms.deadline_hours - over(pairs.setup_hours) - over(pairs.changeover_hours)
         return Segments(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.preemption_losses import CERTAIN
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms, waits_at
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import (
     FINE_NODES,
     FINE_WEIGHTS,
@@ -54,7 +54,7 @@ def never_called(pair: Pairs, terms: StandbyTerms, interval_hours: list[float]) 
         )
     )
     room = terms.deadline_hours - float(pair.setup_hours[0]) - float(pair.changeover_hours[0])
-    wait = float(_wait_at(pair, np.full(1, FURTHEST))[0])
+    wait = float(pair.waits_at(np.full(1, FURTHEST))[0, 0])
     longest, slowest = work * math.exp(FURTHEST * sigma), standby * math.exp(FURTHEST * standby_sigma)
     apart = standby / work * math.exp(FURTHEST * abs(standby_sigma - sigma))
     if room <= max(interval_hours) + write + standby * math.exp(CERTAIN * standby_sigma):
@@ -96,15 +96,10 @@ def _on_spot(pair: Pairs, terms: StandbyTerms, tried: Floats) -> Priced:
     setup_hours = float(pair.setup_hours[0])
     spot_hours = setup_hours + np.vecdot(paid, _EVERY.weights)[None]
     # Waiting for preempted machines takes time but is not billed.
-    wall_hours = setup_hours + np.vecdot(paid * (1.0 + rate * _wait_at(pair, _EVERY.z)), _EVERY.weights)[None]
+    wall_hours = setup_hours + np.vecdot(paid * (1.0 + rate * pair.waits_at(_EVERY.z)), _EVERY.weights)[None]
     nothing = np.zeros_like(spot_hours)
     usd = total_usd(pair, spot_hours, wall_hours, nothing, nothing)
     legs = Legs(
         spot_hours=spot_hours, wall_hours=wall_hours, standby_hours=nothing, switch_probability=nothing, usd=usd
     )
     return Priced(interval_hours=tried, in_time=np.ones_like(spot_hours), legs=legs)
-
-
-def _wait_at(pair: Pairs, z: Floats) -> Floats:
-    """Mean hours of each wait of a single pair at these deviations."""
-    return waits_at(pair.rate, pair.wait_hours, pair.wall_log_sigma - pair.log_sigma, z)

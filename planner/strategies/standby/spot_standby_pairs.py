@@ -26,7 +26,7 @@ class Spots:
     Set-up ends with the first step. Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
     also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0,
     each followed by `wait_hours` on average without machines where the estimate is right. `log_sigma` is the spread of the
-    paid hours; with the waits, hours spread by `wall_log_sigma`, which is no less (`waits_at`).
+    paid hours; with the waits, hours spread by `wall_log_sigma`, which is no less (`Pairs.waits_at`).
     """
 
     setup_hours: Floats
@@ -77,9 +77,21 @@ class Pairs(Spots):
         )
 
     def waits_at(self, z: Floats) -> Floats:
-        """Mean hours of a wait at deviations [..., z]."""
-        apart = self.wall_log_sigma - self.log_sigma
-        return waits_at(self.rate[..., None], self.wait_hours[..., None], apart[..., None], z)
+        """Mean hours without machines after each preemption, at deviations z of each pair: [..., z], or of all alike: [z].
+
+        Paid hours are T e^(sigma z), and each of them brings `rate` waits, so with waits of v e.g. (1 + rate v) T e^(sigma z). That
+        total spreads by s instead, since mean waits differ between zones (`wait_log_spread`), so
+
+            v(z) = max(0, ((1 + rate v) e^((s - sigma) z) - 1) / rate)
+        """
+        further = [1] * max(z.ndim - self.rate.ndim, 1)
+        rate, wait, apart = (
+            values.reshape(*values.shape, *further)
+            for values in (self.rate, self.wait_hours, self.wall_log_sigma - self.log_sigma)
+        )
+        if not wait.any():
+            return wait
+        return np.asarray(np.maximum(((1.0 + rate * wait) * np.exp(apart * z) - 1.0) / rate, 0.0))
 
     def briefly(self) -> "Pairs":
         """The same pairs as arrays that broadcast: if all have one spot, its fields have a single element."""
@@ -91,19 +103,6 @@ class Pairs(Spots):
 
 #: A wait that is as good as none.
 AT_ONCE_HOURS = 1e-9
-
-
-def waits_at(rate: Floats, wait_hours: Floats, apart: Floats, z: Floats) -> Floats:
-    """Mean hours without machines after each preemption, at deviations z; arrays that broadcast.
-
-    Paid hours are T e^(sigma z), and each of them brings `rate` waits, so with waits of v e.g. (1 + rate v) T e^(sigma z). That
-    total spreads by s instead, since mean waits differ between zones (`wait_log_spread`), where with `apart` = s - sigma
-
-        v(z) = max(0, ((1 + rate v) e^(apart z) - 1) / rate)
-    """
-    if not wait_hours.any():
-        return wait_hours
-    return np.asarray(np.maximum(((1.0 + rate * wait_hours) * np.exp(apart * z) - 1.0) / rate, 0.0))
 
 
 class Hazard(NamedTuple):

@@ -2,7 +2,7 @@
 
 Let q be the expected share of the work that is saved on spot, t the billed hours per hour of work there at the best
 checkpoint interval without a deadline, and u(z) = t (1 + rate v(z)) the elapsed hours, with the waits v(z) that follow
-preemptions (`waits_at`). By Wald's identity at each z
+preemptions (`Pairs.waits_at`). By Wald's identity at each z
 
     usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving) - P(failed) E[restart] p_k,
     P(switch) >= 1 - q and P(failed), and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a

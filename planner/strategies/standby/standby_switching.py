@@ -10,7 +10,7 @@ segment is attempted only while it may end or fail and the standby can still mee
 So segment i is passed where losses L_i <= S_i, with the slack S_i = D - set-up - I - c - U + (i - 1)(U / n - I).
 Otherwise the standby is called, at that moment, and ends by D in any case. The estimate's error is one lognormal
 factor f = e^(sigma z) for both machines (each with its own sigma, the same z). It shows in the first interval, so the
-latest moment adapts to it. Waits for preempted machines differ between zones and spread with the same z (`waits_at`); they
+latest moment adapts to it. Waits for preempted machines differ between zones and spread with the same z (`Pairs.waits_at`); they
 are not paid. The run meets the deadline where set-up + I + c + f U <= D, which gives P(in time) in closed
 form. A pair is feasible where that probability reaches the requested confidence.
 

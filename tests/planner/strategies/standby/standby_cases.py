@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_search import Offered, Standbys
 
@@ -56,6 +57,11 @@ def a_pair(
         standby_minimum_hours=0 * one,
         changeover_hours=changeover * one,
     )
+
+
+def standby_run(pairs: Pairs, terms: StandbyTerms, interval_hours: float) -> StandbyRun:
+    """The exact outcome of a single pair at an interval."""
+    return PricedRun.of(pairs, terms, interval_hours).outcome()
 
 
 def some_offers(seed: int, spots: int, standbys: int, wait: float = 0.0) -> Offered:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gpuplan.planner.strategies.standby import segment_blocks, segment_outcomes
-from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, standby_run
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.run_segments import Segments
 from gpuplan.planner.strategies.standby.segment_blocks import ends_of_blocks, log_chance_of_a_call, merged
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Hazard, Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import deviations, outcomes
-from tests.planner.strategies.standby.standby_cases import a_pair, terms
+from tests.planner.strategies.standby.standby_cases import a_pair, standby_run, terms
 
 CASES = {
     "far from the deadline": (a_pair(rate=0.1), terms(deadline=400)),

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.spot_only_runs import never_called, priced_alone
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import intervals, priced_finely
-from tests.planner.strategies.standby.standby_cases import a_pair, terms
+from tests.planner.strategies.standby.standby_cases import a_pair, standby_run, terms
 
 FAR = {
     "few preemptions": (a_pair(rate=0.05), terms(deadline=400)),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, standby_run
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
 from gpuplan.planner.verify.standby_replay import Pair, Rule, figures, replayed
-from tests.planner.strategies.standby.standby_cases import a_pair, simulate, terms
+from tests.planner.strategies.standby.standby_cases import a_pair, simulate, standby_run, terms
 
 RUNS = 3000
 #: Slack that segments use up themselves, slack that only losses use up, slack that grows, and all of it soon.

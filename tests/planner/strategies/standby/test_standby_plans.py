@@ -24,7 +24,6 @@ from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.strategies.schedule import phase
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
-from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan, search_standby_plans, starts
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
@@ -32,6 +31,7 @@ from gpuplan.planner.workload import work_of
 from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
 from tests.planner.spot_settings import replaced_at_once
+from tests.planner.strategies.standby.standby_cases import standby_run
 
 SETTINGS = replaced_at_once(spot_wait_hours=1.0, least_saving_of_a_move_percent=0.0)
 SEEDS = range(16)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import expected_hours
 from gpuplan.planner.strategies.standby import standby_search
-from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.normal_cells import COARSE
 from gpuplan.planner.strategies.standby.preemption_losses import chance_within, normal_cdf, segment_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
@@ -22,6 +21,7 @@ from tests.planner.strategies.standby.standby_cases import (
     node_counts_of_one_machine,
     simulate,
     some_offers,
+    standby_run,
     terms,
 )
 

@@ -6,10 +6,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gpuplan.planner.strategies.standby.exact_standby_run import StandbyRun, standby_run
+from gpuplan.planner.strategies.standby.exact_standby_run import StandbyRun
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_switching import finely, outcomes
-from tests.planner.strategies.standby.standby_cases import Simulated, a_pair, simulate, terms
+from tests.planner.strategies.standby.standby_cases import Simulated, a_pair, simulate, standby_run, terms
 
 RUNS = 3000
 SECONDS = 5 / 3600
