@@ -25,11 +25,10 @@ from gpuplan.planner.explain.assumptions_and_warnings import actions, assumption
 from gpuplan.planner.explain.cheapest_rival import cheapest_rival
 from gpuplan.planner.explain.data_gravity import data_gravity
 from gpuplan.planner.explain.infeasibility import explain
-from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
 from gpuplan.planner.explain.plan_doubts import AskedOfPhases, asked_of, plan_doubts
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.explain.software_warnings import software_warnings
-from gpuplan.planner.explain.terms_notes import larger_quota
+from gpuplan.planner.explain.terms_notes import larger_quota, objective_notes, unknown_carbon
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import (

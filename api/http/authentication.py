@@ -23,8 +23,7 @@ from gpuplan.api.security.authorization import Requester, asked_by, record
 from gpuplan.api.security.identity import LOCAL, SCOPES, Identity, Scope
 from gpuplan.api.security.oidc import IssuerDown
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.store.access_store import AccessStore
-from gpuplan.catalog.store.audit_log import AuditRecord
+from gpuplan.catalog.store.access_store import AccessStore, AuditRecord
 
 log = logging.getLogger("gpuplan.access")
 

@@ -12,8 +12,7 @@ from datetime import date, datetime
 from functools import cache
 
 from gpuplan.api.security.identity import LOCAL, SCOPES, Identity
-from gpuplan.catalog.store.access_store import Charge, QuotaExceeded
-from gpuplan.catalog.store.audit_log import AuditRecord
+from gpuplan.catalog.store.access_store import AuditRecord, Charge, QuotaExceeded
 from gpuplan.catalog.store.ownership import UNRESTRICTED, Viewer
 
 #: Longer than any of our names or ids; longer ones are invented.

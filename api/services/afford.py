@@ -12,9 +12,16 @@ from gpuplan.api.services.service_context import Document, ServiceContext, answe
 from gpuplan.planner.model.afford import AffordableModel, AffordAnswer, Law, LawLoss
 from gpuplan.planner.model.plan import PlannedAnswer
 from gpuplan.planner.model.shared import Machines, Phase
-from gpuplan.planner.scaling.affordable_models import Affordable, Priced, Search
+from gpuplan.planner.scaling.affordable_models import (
+    LAWS,
+    MOST_FITTED_PARAMETERS,
+    MOST_FITTED_TOKENS,
+    Affordable,
+    LossLaw,
+    Priced,
+    Search,
+)
 from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
-from gpuplan.planner.scaling.loss_laws import LAWS, MOST_FITTED_PARAMETERS, MOST_FITTED_TOKENS, LossLaw
 
 _OF_MACHINES = tuple(Machines.__dataclass_fields__)
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from gpuplan.api.schemas.access import AuditEntry
 from gpuplan.api.services.service_context import ContextService, an_id
-from gpuplan.catalog.store.audit_log import StoredAudit
+from gpuplan.catalog.store.access_store import StoredAudit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

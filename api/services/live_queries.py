@@ -12,8 +12,8 @@ from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers, NotLearned
 
 if TYPE_CHECKING:
-    from gpuplan.providers.capacity.capacity_queries import CapacityQuery
     from gpuplan.providers.capacity.capacity_sources import CapacitySources
+from gpuplan.providers.capacity.capacity_queries import CapacityQuery
 
 #: How long an answer is reused. The clouds name no validity; scores change within the hour.
 REUSED_FOR = timedelta(minutes=10)

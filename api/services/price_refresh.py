@@ -16,7 +16,7 @@ from gpuplan.api.services.refresh_report import report, running, stored
 from gpuplan.catalog.model.provider_names import is_own_rates
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
-from gpuplan.catalog.store.audit_log import write_audit
+from gpuplan.catalog.store.access_store import write_audit
 from gpuplan.catalog.store.refresh_store import RefreshRecord
 from gpuplan.catalog.store.store import Store
 from gpuplan.providers.cloud_endpoints import Sources

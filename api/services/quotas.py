@@ -9,8 +9,7 @@ from typing import Protocol
 from gpuplan.api.schemas.quota import MOST_QUOTAS
 from gpuplan.api.schemas.quota_answers import QuotasAnswer, QuotasMeta, ReusedReading, StatedQuota
 from gpuplan.api.services.service_context import ContextService
-from gpuplan.catalog.model.capacity_answers import NotLearned
-from gpuplan.catalog.model.quota_facts import QuotaFact, QuotasRead
+from gpuplan.catalog.model.capacity_answers import NotLearned, QuotaFact, QuotasRead
 from gpuplan.catalog.model.regions import Region
 from gpuplan.catalog.model.regions import regions as known_regions
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput

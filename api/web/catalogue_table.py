@@ -18,7 +18,7 @@ from gpuplan.api.services.offer_listing import offer_rows
 from gpuplan.api.services.offer_selection import Selection, memory_gb, node_memory_gb, pflops
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.catalog.store.price_changes import Key
+from gpuplan.catalog.store.price_points import Key
 from gpuplan.catalog.store.store import Store
 
 ROWS_PER_PAGE = 50

@@ -1,7 +1,7 @@
 """How far a price moves with its age: `data/price_drift.csv`, one row per provider, price kind and family.
 
 `python -m tools.fitting.spot_drift` fits and writes the rows of interruptible kinds; those of on-demand prices are the
-measured steps of list prices. `gpuplan.planner.cost.expected_price` states the rule that reads them.
+measured steps of list prices. `gpuplan.planner.cost.planned_prices` states the rule that reads them.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.model.capacity_answers import OWN_RUN, CapacityAnswer, NotLearned
-from gpuplan.catalog.model.quota_facts import QuotaFact, QuotasRead
+from gpuplan.catalog.model.capacity_answers import OWN_RUN, CapacityAnswer, NotLearned, QuotaFact, QuotasRead
 from gpuplan.catalog.store.database import insert_or_ignore
 from gpuplan.catalog.store.schema import capacity_answers, quota_readings
 from gpuplan.catalog.store.store_part import StorePart, reads, writes

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from gpuplan.catalog.store.price_changes import Key
+from gpuplan.catalog.store.price_points import Key
 from gpuplan.catalog.store.schema import Texts, UtcMicros, offers, prices, readings, snapshots
 
 

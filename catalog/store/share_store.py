@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.audit_log import AuditRecord, write_audit
+from gpuplan.catalog.store.access_store import AuditRecord, write_audit
 from gpuplan.catalog.store.database import insert, insert_or_ignore
 from gpuplan.catalog.store.ownership import KINDS, Kind, Viewer, changeable, refuse_others
 from gpuplan.catalog.store.plan_store import read_plan

@@ -19,8 +19,7 @@ from cachetools import LRUCache, cached
 
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.snapshot import Snapshot
-from gpuplan.catalog.store.price_changes import Key
-from gpuplan.catalog.store.price_points import instance_types_at
+from gpuplan.catalog.store.price_points import Key, instance_types_at
 from gpuplan.catalog.store.schema import offers, prices, readings
 
 _TYPE_FIELDS = tuple(field.name for field in fields(InstanceType))

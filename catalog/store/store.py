@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from gpuplan.catalog.store.capacity_store import CapacityStore
     from gpuplan.catalog.store.cost_store import CostStore
-    from gpuplan.catalog.store.price_changes import Key
     from gpuplan.catalog.store.price_history import PricePoint
+    from gpuplan.catalog.store.price_points import Key
     from gpuplan.catalog.store.retention import Forgotten, RetentionPolicy
     from gpuplan.catalog.store.run_store import RunStore
     from gpuplan.catalog.store.share_store import ShareStore

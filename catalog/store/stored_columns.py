@@ -11,8 +11,7 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.offer_columns import Columns, day_number, on_demand_prices
-from gpuplan.catalog.store.price_changes import Reading
-from gpuplan.catalog.store.price_points import PriceRow
+from gpuplan.catalog.store.price_points import PriceRow, Reading
 
 
 @dataclass(frozen=True, slots=True)

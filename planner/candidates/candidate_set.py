@@ -19,7 +19,7 @@ from gpuplan.planner.candidates.priced_configurations import runnable
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.model.current_placement import Origin
 from gpuplan.planner.performance.estimator_request import REASONS
-from gpuplan.planner.performance.host_memory import offloaded_gib
+from gpuplan.planner.performance.training_states import offloaded_gib
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

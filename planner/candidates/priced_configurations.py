@@ -24,7 +24,7 @@ from gpuplan.planner.candidates.setup_hours import setup_hours_of
 from gpuplan.planner.cost.cost_breakdown import billing_tables
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import checkpoint_gb
 from gpuplan.planner.cost.run_inputs import RUN_ARRAYS, Run, TakeOver
-from gpuplan.planner.performance.host_memory import offloaded_gib
+from gpuplan.planner.performance.training_states import offloaded_gib
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -25,7 +25,7 @@ from gpuplan.planner.candidates.job_requirements import (
 )
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.assumptions_and_warnings import region_notes
-from gpuplan.planner.explain.objective_notes import unknown_carbon
+from gpuplan.planner.explain.terms_notes import unknown_carbon
 from gpuplan.planner.model.job import MAX_NODES, REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.outcome import Choice, LeastChange, NoPlan
 from gpuplan.planner.model.quota import IGNORE

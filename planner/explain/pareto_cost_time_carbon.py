@@ -17,7 +17,7 @@ from gpuplan.planner.candidates.configuration_choice import carbon_mg, cost_micr
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.pareto_filter import nondominated
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.explain.objective_notes import unknown_carbon
+from gpuplan.planner.explain.terms_notes import unknown_carbon
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice
 

@@ -86,7 +86,7 @@ class PlannerSettings:
     `checkpoints_kept` are stored while the job runs. `learning` is on or off: whether the user's own past runs shift
     and narrow the estimates. `discounts` are negotiated prices; `credits` lower what is paid and never change which
     plan is cheapest. `prices` is expected or as-observed: whether a price of some age is planned at its expected value on
-    the day of the start (`gpuplan.planner.cost.expected_price`) or as it was observed. `quotas` limit how many nodes of
+    the day of the start (`gpuplan.planner.cost.planned_prices`) or as it was observed. `quotas` limit how many nodes of
     an offer may be rented at once.
     """
 

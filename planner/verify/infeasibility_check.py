@@ -21,9 +21,9 @@ from gpuplan.planner.verify.configuration_enumeration import Priced, Sweep, name
 from gpuplan.planner.verify.configuration_survey import Survey, by_carbon, by_cost, by_time, cheapest, fastest, greenest
 from gpuplan.planner.verify.eligibility_check import values_of
 from gpuplan.planner.verify.field_coverage import Path
-from gpuplan.planner.verify.memory_floor import offloaded_gib
 from gpuplan.planner.verify.named_offers import Named, second_text
 from gpuplan.planner.verify.offer_counts import counts
+from gpuplan.planner.verify.phase_figures import offloaded_gib
 from gpuplan.planner.verify.phase_pairs import in_phases
 from gpuplan.planner.verify.verification_context import Context, estimator_of
 

@@ -8,9 +8,15 @@ from gpuplan.planner.verify.alternatives_check import allowed
 from gpuplan.planner.verify.cost_recomputation import RecomputedCost, cost_parts
 from gpuplan.planner.verify.estimator_port import Row
 from gpuplan.planner.verify.field_coverage import SHOWN, FieldCoverage, Path, closely
-from gpuplan.planner.verify.memory_floor import GIB, states_floor
 from gpuplan.planner.verify.named_offers import Named, second_text
-from gpuplan.planner.verify.phase_figures import agrees_with_the_work, fits, repeats_the_estimator, stated_row
+from gpuplan.planner.verify.phase_figures import (
+    GIB,
+    agrees_with_the_work,
+    fits,
+    repeats_the_estimator,
+    stated_row,
+    states_floor,
+)
 from gpuplan.planner.verify.schedule_check import STEPS, Part, Ran, migration_class, schedule
 from gpuplan.planner.verify.verification_context import Context
 from gpuplan.planner.verify.wall_clock_hours import interval_hours_of

@@ -11,9 +11,9 @@ from gpuplan.planner.verify.cost_recomputation import Rates
 from gpuplan.planner.verify.estimator_port import Estimator, Work, work_of
 from gpuplan.planner.verify.expected_prices import at_expected_prices
 from gpuplan.planner.verify.field_coverage import FieldCoverage
-from gpuplan.planner.verify.memory_floor import offloaded_gib
 from gpuplan.planner.verify.named_offers import Counter
 from gpuplan.planner.verify.offer_groups import OfferGroup, OpenOffers, open_offers
+from gpuplan.planner.verify.phase_figures import offloaded_gib
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 
 

@@ -1,6 +1,6 @@
 """Quotas at AWS: vCPUs by family, spot apart, per region, from Service Quotas (`servicequotas:ListServiceQuotas`)."""
 
-from gpuplan.catalog.model.quota_facts import QuotasRead, quota_codes, quota_fact
+from gpuplan.catalog.model.capacity_answers import QuotasRead, quota_codes, quota_fact
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.aws.api_calls import CallFailed, CallLimits, Calls
 from gpuplan.providers.aws.capacity import signed_in

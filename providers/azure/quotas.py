@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from azure.core.exceptions import AzureError
 
-from gpuplan.catalog.model.quota_facts import QuotasRead, quota_codes, quota_fact
+from gpuplan.catalog.model.capacity_answers import QuotasRead, quota_codes, quota_fact
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.azure.arm_client import compute_client, reason_of
 from gpuplan.providers.cloud_endpoints import Sources

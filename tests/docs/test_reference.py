@@ -173,7 +173,7 @@ def test_the_role_for_google_cloud_has_exactly_the_permissions_of_the_calls_that
     assert made == set(GOOGLE)
     code = (ROOT / "providers/gcp/capacity.py").read_text()
     advice = {f"compute.advice.{method}" for method in re.findall(r"/advice/(\w+)\"", code)}
-    code = (ROOT / "providers/gcp/cloud_quotas.py").read_text()
+    code = (ROOT / "providers/gcp/quotas.py").read_text()
     quotas = set(re.findall(r"the permission (cloudquotas\.\w+\.\w+)", code))
     every = set(GOOGLE.values()) | advice | singles | quotas
     assert set(document("gpuplan-gcp-role.yaml")["includedPermissions"]) == every

@@ -22,8 +22,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from gpuplan.planner.why.explanation import why
 from gpuplan.planner.workload import work_of
-from tools.benchmarks.plan_speed import repeated
-from tools.benchmarks.varied_jobs import varied_jobs
+from tools.benchmarks.plan_speed import repeated, varied_jobs
 
 SIZES = (0, 100_000)
 JOBS = 100

@@ -26,8 +26,7 @@ from gpuplan.planner.planning import plan
 from gpuplan.planner.strategies.phased.phase_search import search_phases
 from gpuplan.planner.strategies.strategy_choice import limit_micros
 from gpuplan.planner.workload import work_of
-from tools.benchmarks.plan_speed import repeated
-from tools.benchmarks.varied_jobs import varied_jobs
+from tools.benchmarks.plan_speed import repeated, varied_jobs
 
 JOBS = 200
 SETTINGS = PlannerSettings()

@@ -19,7 +19,7 @@ from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.plan_document import answer_body
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification import verified
-from tools.benchmarks.varied_jobs import varied_jobs
+from tools.benchmarks.plan_speed import varied_jobs
 
 #: Offers (0: the catalogue as it is) and the most nodes of every job (0: as drawn).
 SIZES = ((0, 0), (0, 64), (0, 512), (0, 4096), (100_000, 0))

@@ -4,7 +4,7 @@
     python -m tools.fitting.spot_drift --import FOLDER  first take the pairs of collected tables into the facts
 
 Zones of a region move together, so a whole region is left out at a time, from the pairs and from the typical shares.
-The rule is that of `gpuplan.planner.cost.expected_price`. Its constants, per class of machines:
+The rule is that of `gpuplan.planner.cost.planned_prices`. Its constants, per class of machines:
 
 * typical share: the median share of on-demand of the catalogue's newest spot prices of a family, leaning on the
   provider's median with the weight of TYPICAL_PRIOR prices. Prices at on-demand or at the 10 % placeholder are left out.
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_drift import TABLE, PriceDrift, price_drifts
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
-from gpuplan.planner.cost.expected_price import drift_columns, expected_prices
+from gpuplan.planner.cost.planned_prices import drift_columns, expected_prices
 from tools.fitting.spot_price_pairs import PricePair, import_pairs, price_pairs
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.api.schemas.settings_file import planner_settings
-from gpuplan.catalog.model.quota_facts import quota_codes
+from gpuplan.catalog.model.capacity_answers import quota_codes
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.candidates.quota_limits import binding
 from gpuplan.planner.model.quota import Quota

@@ -11,7 +11,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from gpuplan.api.schemas.settings_file import Environment, planner_settings
 from gpuplan.api.services.composition import open_services
 from gpuplan.api.services.quotas import QuotaService
-from gpuplan.catalog.model.quota_facts import quota_codes
+from gpuplan.catalog.model.capacity_answers import quota_codes
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.planner.candidates.quota_limits import binding, names_type

@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
-from gpuplan.catalog.store.access_store import Charge, QuotaExceeded, StoredKey, StoredSession
-from gpuplan.catalog.store.audit_log import AuditRecord
+from gpuplan.catalog.store.access_store import AuditRecord, Charge, QuotaExceeded, StoredKey, StoredSession
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.catalog.store.schema_upgrade import alembic_config
 from gpuplan.catalog.store.snapshot_list import NotStored

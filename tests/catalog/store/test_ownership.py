@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.catalog.store.audit_log import AuditRecord
+from gpuplan.catalog.store.access_store import AuditRecord
 from gpuplan.catalog.store.ownership import UNRESTRICTED, NotOwned, Viewer
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.catalog.store.run_store import Run

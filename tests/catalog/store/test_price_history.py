@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
-from gpuplan.catalog.store.price_changes import Key
 from gpuplan.catalog.store.price_history import PricePoint
+from gpuplan.catalog.store.price_points import Key
 from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, offer, snapshot
 

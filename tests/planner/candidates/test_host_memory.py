@@ -9,9 +9,9 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import columns_of
 from gpuplan.planner.model.job import Constraints, Preset, Training, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
-from gpuplan.planner.performance.host_memory import GIB, offloaded_gib
+from gpuplan.planner.performance.training_states import GIB, offloaded_gib
 from gpuplan.planner.planning import plan
-from gpuplan.planner.verify.memory_floor import states_floor
+from gpuplan.planner.verify.phase_figures import states_floor
 from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, START
 from tests.planner.spot_settings import replaced_at_once

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.planner.cost.expected_price import drift_columns, drift_row, expected_prices
+from gpuplan.planner.cost.planned_prices import drift_columns, drift_row, expected_prices
 
 PROVIDERS = st.sampled_from(("aws", "gcp", "azure"))
 FAMILIES = st.sampled_from(("p5.48xlarge", "p4d.24xlarge", "g6.xlarge", "tpu-v6e-1", "a3-highgpu-8g", "Standard_ND96"))

@@ -12,7 +12,7 @@ from gpuplan.planner.performance.accelerator_memory import STAGES, footprint
 from gpuplan.planner.performance.estimator_request import LayoutRequest
 from gpuplan.planner.performance.layout_question import question_of
 from gpuplan.planner.performance.layout_splits import limits_of, splits_of
-from gpuplan.planner.verify.memory_floor import GIB, states_floor
+from gpuplan.planner.verify.phase_figures import GIB, states_floor
 from gpuplan.planner.workload import work_of
 from tests.planner.performance.cases import chip, cluster
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpuplan.planner.portfolio.plan_violations import violations
 from gpuplan.planner.portfolio.portfolio_instance import LEFT_OUT, Instance, Plan
+from gpuplan.planner.portfolio.portfolio_plan import WayIn, ways_in
 from gpuplan.planner.portfolio.portfolio_search import search
-from gpuplan.planner.portfolio.rejected_jobs import WayIn, ways_in
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.planner.model.plan import Plan
-from gpuplan.planner.scaling.affordable_models import Affordable, Priced, Search
+from gpuplan.planner.scaling.affordable_models import BESIROGLU, HOFFMANN, LAWS, Affordable, LossLaw, Priced, Search
 from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
-from gpuplan.planner.scaling.loss_laws import BESIROGLU, HOFFMANN, LAWS, LossLaw
 from gpuplan.planner.workload import work_of
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)

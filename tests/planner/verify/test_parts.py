@@ -24,9 +24,8 @@ from gpuplan.planner.verify.configuration_enumeration import node_counts
 from gpuplan.planner.verify.configuration_survey import slope, surveyed
 from gpuplan.planner.verify.field_coverage import FieldCoverage
 from gpuplan.planner.verify.infeasibility_check import minimal_hitting_sets
-from gpuplan.planner.verify.memory_floor import GIB, states_floor
 from gpuplan.planner.verify.offer_groups import Machine, OfferGroup
-from gpuplan.planner.verify.phase_figures import least_states_gib
+from gpuplan.planner.verify.phase_figures import GIB, least_states_gib, states_floor
 from gpuplan.planner.verify.plan_check import least_usd
 from gpuplan.planner.verify.standby_check import OF_ROUNDED
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
