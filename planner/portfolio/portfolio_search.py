@@ -1,13 +1,12 @@
 """The anytime search: a first plan, then better plans and bounds until the gap is closed or time is up.
 
-    1. greedy construction: each job takes its cheapest column              (greedy_construction)
+    1. greedy construction: each job takes its cheapest column              (timetable)
     2. prices of scarce capacity, up to those of the linear relaxation      (lagrangian_prices, linear_relaxation)
     3. LP diving, if there are too many columns for step 6                  (lp_diving)
     4. ruin and recreate, guided by the prices                              (ruin_and_recreate)
     5. cuts, which raise the bound and improve the prices                   (cutting_planes, linear_relaxation)
     6. few columns left: HiGHS solves the model of the likely columns, then of all that the bound does not exclude
                                                                             (time_indexed_model)
-    7. too many columns for step 6: exact neighbourhoods of related jobs    (neighbourhood_search)
 The bound is the better of that of the prices over all columns and that of HiGHS. A column whose reduced cost exceeds
 its job's least by more than the gap is in no better plan, and is omitted from the models of step 6. Cuts are used only
 if few columns are left: on large pools they hardly raise the bound.
@@ -24,7 +23,6 @@ import numpy as np
 from gpuplan.planner.portfolio.lagrangian_prices import Ascent
 from gpuplan.planner.portfolio.linear_relaxation import Relaxation
 from gpuplan.planner.portfolio.lp_diving import dive
-from gpuplan.planner.portfolio.neighbourhood_search import Neighbourhoods
 from gpuplan.planner.portfolio.plan_violations import violations
 from gpuplan.planner.portfolio.portfolio_instance import Floats, Instance, Ints
 from gpuplan.planner.portfolio.ruin_and_recreate import Improver
@@ -36,7 +34,7 @@ from gpuplan.planner.portfolio.timetable import Timetable, as_plan, by_regret, f
 PROVEN = 1e-6
 #: Shares of the time limit at which stages end, if HiGHS can solve the remaining model and if not.
 PRICES_UNTIL, RELAXED_UNTIL, DIVED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.55, 0.6
-IMPROVE_UNTIL = {True: 0.2, False: 0.85}
+IMPROVE_UNTIL = {True: 0.2, False: 1.0}
 LIKELY_UNTIL = 0.6
 #: Restarts of annealing: if a job is a large part of the portfolio, one run of five ends far from the others.
 CYCLES = {True: 2, False: 1}
@@ -107,7 +105,7 @@ class _Search:
             "ruin and recreate",
             "rounds of cuts",
             "likely columns",
-            "neighbourhoods",
+            "neighbourhoods",  # of earlier releases, whose answers have this key
             "whole model",
         )
         self.done = dict.fromkeys(stages, 0)
@@ -118,13 +116,11 @@ class _Search:
         if len(self.columns) and not self._proven():
             self._relax()
             self._dive()
-            improver = self._improve()
+            self._improve()
             self._cut()
             if self._few():
                 self._likely_columns()
                 self._whole_model()
-            else:
-                self._neighbourhoods(improver)
         plan = as_plan(self.instance, self.columns, self.best)
         if wrong := violations(self.instance, plan):
             raise WrongPlanError("; ".join(wrong[:3]))
@@ -191,7 +187,7 @@ class _Search:
         )
         self._take(self.table.column, self.table.cost_usd, Stage.DIVE)
 
-    def _improve(self) -> Improver:
+    def _improve(self) -> None:
         self.table.load(self.best)
         improver = Improver(self.instance, self.columns, self.table, self.seed)
         improver.guide(self.relaxation.answered)
@@ -209,7 +205,6 @@ class _Search:
                 self._take(improver.best, improver.best_usd, Stage.RUIN_AND_RECREATE)
         self.done["ruin and recreate"] = number
         self._take(improver.best, improver.best_usd, Stage.RUIN_AND_RECREATE)
-        return improver
 
     def _cut(self) -> None:
         if self._proven() or not self._few():
@@ -217,18 +212,6 @@ class _Search:
         self.relaxation.drop(self.best_usd, self.best)
         self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), lambda: self._report_bound(Stage.CUTS))
         self.done["rounds of cuts"] = self.relaxation.rounds
-
-    def _neighbourhoods(self, improver: Improver) -> None:
-        self.table.load(self.best)
-        improver.guide(self.relaxation.answered)
-        around = Neighbourhoods(self.instance, improver, self._clock)
-        end, number = 1.0, 0
-        most = None if self._most is None else self._most // 50
-        while not self._proven() and not self._over(end) and (most is None or number < most):
-            around.step(self.bound_usd, lambda: self._over(end), timed=self._limit is not None)
-            number += 1
-            self._take(improver.best, improver.best_usd, Stage.NEIGHBOURHOODS)
-        self.done["neighbourhoods"] = number
 
     def _likely_columns(self) -> None:
         """Better plans from the model of the columns that are cheapest at the prices, with more columns each time."""

@@ -79,12 +79,6 @@ class Improver:
             if self.timetable.column[job] >= 0:
                 self.timetable.remove(job)
 
-    def put_back(self, jobs: Ints, column: Ints) -> None:
-        """Place these unplaced jobs in the given columns (-1: none)."""
-        for job, column_number in zip(jobs.tolist(), column.tolist(), strict=True):
-            if column_number >= 0:
-                self.timetable.place(job, column_number)
-
     def keep(self) -> None:
         """Make the timetable the best plan if it is better."""
         if self.timetable.cost_usd < self.best_usd - 1e-6:

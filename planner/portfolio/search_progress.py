@@ -19,7 +19,6 @@ class Stage(StrEnum):
     RUIN_AND_RECREATE = "rearranging jobs"
     CUTS = "raising the lower bound on the cost"
     LIKELY_COLUMNS = "solving the most promising choices exactly"
-    NEIGHBOURHOODS = "solving groups of jobs exactly"
     WHOLE_MODEL = "solving all choices exactly"
     DONE = "done"
 

@@ -15,7 +15,7 @@ Model
     budget:     the cost is at most B
 
 What the search leaves out, and the proof of each cut (each module states its own in full)
-    1. All pairs: `deadline_free_bound`. A second phase adds its start to a cost that no mix of columns can undercut.
+    1. All pairs: `sequence_linear_bounds.least_usd`. A second phase adds its start to a cost that no mix of columns can undercut.
     2. Columns: `linear_bounds` gives affine under-estimators A + B x of cost and a + b x of hours. `phase_bounds` adds
        the deadline with a Lagrange multiplier mu (USD per hour). Weak duality holds for every mu >= 0, so a column
        whose best pair exceeds the best known plan at one mu is in no cheaper plan.
