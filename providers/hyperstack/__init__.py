@@ -5,22 +5,24 @@ The price book names GPU models; a flavor costs its number of GPUs times that pr
 book as far as documented, and are not read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
     accelerator_names,
     amount,
+    documented,
     mapping,
     number,
+    read_each,
     sequence,
+    stated,
     text,
     whole,
     yes_no,
@@ -71,8 +73,7 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 def listing(flavors: Mapping[str, Any], prices: Sequence[Any], stocks: Mapping[str, Any]) -> Listing:
     """The answers as one list. Raises `ProviderFailure` with the field if a shape has changed."""
-    quarantined: list[Quarantined] = []
-    try:
+    with documented(NAME, f"{FLAVORS}, {PRICES} or {STOCKS}"):
         free = _free(stocks)
         rows = [
             (text(group, "region_name"), row)
@@ -82,26 +83,16 @@ def listing(flavors: Mapping[str, Any], prices: Sequence[Any], stocks: Mapping[s
         price_rows: dict[str, list[Any]] = {}
         for row in prices:
             price_rows.setdefault(text(row, "name"), []).append(row)
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: {FLAVORS}, {PRICES} or {STOCKS} changed its shape: {error}") from error
+    named = ((f"{stated(row, 'name')} in {region}", (region, row)) for region, row in rows)
+    flavors_read, unread = read_each(named, lambda entry: _flavor(*entry, free))
     by_name: dict[str, list[Flavor]] = {}
-    for region, row in rows:
-        try:
-            if flavor := _flavor(row, region, free):
-                by_name.setdefault(flavor.name, []).append(flavor)
-        except WrongField as error:
-            name = row.get("name") if isinstance(row, dict) else None
-            quarantined.append(Quarantined(what=f"{name} in {region}", reason=str(error)))
-    machines: list[ListedMachine] = []
-    for name, alike in sorted(by_name.items()):
-        try:
-            machines.append(_machine(name, alike, price_rows))
-        except WrongField as error:
-            quarantined.append(Quarantined(what=name, reason=str(error)))
+    for flavor in flavors_read:
+        by_name.setdefault(flavor.name, []).append(flavor)
+    machines, unpriced = read_each(sorted(by_name.items()), lambda alike: [_machine(alike, price_rows)])
     return Listing(
         regions=tuple(sorted({region for region, _ in rows})),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=(*unread, *unpriced),
         notes=stock_note(machines),
     )
 
@@ -115,16 +106,16 @@ def _free(stocks: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-def _flavor(row: Any, region: str, free: Mapping[tuple[str, str], dict[str, Any]]) -> Flavor | None:
-    """One flavor in a region; None for one without GPUs. Raises `WrongField`."""
+def _flavor(region: str, row: Any, free: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[Flavor]:
+    """One flavor in a region; nothing for one without GPUs. Raises `WrongField`."""
     devices = whole(row, "gpu_count")
     if devices == 0:
-        return None
+        return
     gpu, size = text(row, "gpu"), f"{devices}x"
     configurations = free.get((region, gpu), {})
     left = int(number(configurations, size)) if size in configurations else None
     in_stock = yes_no(row, "stock_available") and left != 0
-    return Flavor(
+    yield Flavor(
         name=text(row, "name"),
         gpu=gpu,
         region=region,
@@ -136,7 +127,7 @@ def _flavor(row: Any, region: str, free: Mapping[tuple[str, str], dict[str, Any]
     )
 
 
-def _machine(name: str, alike: Sequence[Flavor], price_rows: Mapping[str, Sequence[Any]]) -> ListedMachine:
+def _machine(alike: Sequence[Flavor], price_rows: Mapping[str, Sequence[Any]]) -> ListedMachine:
     """One flavor of all its regions. Raises `WrongField` if its model has no price, or its regions contradict."""
     first = alike[0]
     if any((flavor.gpu, flavor.devices) != (first.gpu, first.devices) for flavor in alike):
@@ -148,7 +139,7 @@ def _machine(name: str, alike: Sequence[Flavor], price_rows: Mapping[str, Sequen
         raise WrongField(f"gpu is {first.gpu!r:.40}, which {PRICES} lists twice at different prices")
     (price,) = usd_prices
     return ListedMachine(
-        name=name,
+        name=first.name,
         accelerator=accelerator_names(__name__).get(first.gpu, first.gpu),
         devices=first.devices,
         usd_per_hour=price * first.devices,

@@ -4,14 +4,23 @@ An empty list of regions is the normal state of a sold-out type. The account's k
 anything. Lambda documents one request per second.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
-from gpuplan.providers.price_lists.field_reading import WrongField, accelerator_names, mapping, sequence, text, whole
+from gpuplan.providers.contract import Provider
+from gpuplan.providers.price_lists.field_reading import (
+    WrongField,
+    accelerator_names,
+    documented,
+    mapping,
+    read_each,
+    sequence,
+    text,
+    whole,
+)
 from gpuplan.providers.price_lists.list_provider import ListProvider
 from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, stock_note
 from gpuplan.providers.price_lists.rest_client import RestClient
@@ -39,40 +48,32 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 def listing(types: dict[str, Any], regions: dict[str, Any]) -> Listing:
     """The answers of both calls as a list. Raises `ProviderFailure` with the field if their shape has changed."""
-    try:
+    with documented(NAME, f"{TYPES} or {REGIONS}"):
         entries = mapping(types, "data")
         names = tuple(text(row, "name") for row in sequence(regions, "data"))
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: {TYPES} or {REGIONS} changed its shape: {error}") from error
-    machines: list[ListedMachine] = []
-    quarantined: list[Quarantined] = []
-    for name, entry in sorted(entries.items()):
-        try:
-            if machine := _machine(name, entry):
-                machines.append(machine)
-        except WrongField as error:
-            quarantined.append(Quarantined(what=name, reason=str(error)))
+    machines, unread = read_each(((name, (name, entry)) for name, entry in sorted(entries.items())), _machine)
     in_stock = {region for machine in machines for region in machine.regions_in_stock}
     return Listing(
         regions=tuple(sorted({*names, *in_stock})),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=unread,
         notes=stock_note(machines),
     )
 
 
-def _machine(name: str, entry: Any) -> ListedMachine | None:
-    """One entry; None for a machine without accelerators. Raises `WrongField`."""
+def _machine(named: tuple[str, Any]) -> Iterator[ListedMachine]:
+    """One entry; nothing for a machine without accelerators. Raises `WrongField`."""
+    name, entry = named
     kind = mapping(entry, "instance_type")
     specs = mapping(kind, "specs")
     devices = whole(specs, "gpus")
     if devices == 0:
-        return None
+        return
     if text(kind, "name") != name:
         raise WrongField(f"name is {kind['name']!r:.40}, not its key {name!r:.40}")
     described = text(kind, "gpu_description")
     cents = whole(kind, "price_cents_per_hour")
-    return ListedMachine(
+    yield ListedMachine(
         name=name,
         accelerator=accelerator_names(__name__).get(described, described),
         devices=devices,

@@ -13,15 +13,18 @@ from typing import Any
 from gpuplan.catalog.model.exchange_rates import USD
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.feed_client import get_json, web_client
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
     accelerator_names,
+    documented,
     mapping,
     number,
     number_if_stated,
+    read_each,
     sequence,
+    stated,
     text,
     whole,
 )
@@ -57,26 +60,17 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 def listing(products: Mapping[str, Any], shapes: Mapping[str, Any]) -> Listing:
     """Both lists as one. Raises `ProviderFailure` with the field if a shape of the answers has changed."""
-    try:
+    with documented(NAME, "the price list or the list of shapes"):
         parts: dict[str, list[Any]] = {}
         for row in sequence(products, "items"):
             if text(row, "serviceCategory") == CATEGORY:
                 parts.setdefault(text(row, "partNumber"), []).append(row)
         rows = sequence(shapes, "items")
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: the price list or the list of shapes changed its shape: {error}") from error
-    machines: list[ListedMachine] = []
-    quarantined: list[Quarantined] = []
-    for row in rows:
-        try:
-            machines += _machines(row, parts)
-        except WrongField as error:
-            name = row.get("name") if isinstance(row, dict) else None
-            quarantined.append(Quarantined(what=str(name), reason=str(error)))
+    machines, unread = read_each(((stated(row, "name"), row) for row in rows), lambda row: _machines(row, parts))
     return Listing(
         regions=(),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=unread,
         notes=("neither regions nor stock are public: offers have an unknown place",),
     )
 

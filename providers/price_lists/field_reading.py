@@ -2,12 +2,16 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from importlib.resources import files
 from math import isfinite
 from typing import Any
+
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.contract import Quarantined
 
 
 @cache
@@ -21,6 +25,34 @@ def accelerator_names(package: str) -> dict[str, str]:
 
 class WrongField(ValueError):
     """A field is missing or of another type; the message names it."""
+
+
+@contextmanager
+def documented(provider: str, what: str) -> Iterator[None]:
+    """Raises `ProviderFailure` with the field where answers about `what` have another shape than the provider documents."""
+    try:
+        yield
+    except WrongField as error:
+        raise ProviderFailure(f"{provider}: {what} changed its shape: {error}") from error
+
+
+def read_each[Entry, Machine](
+    entries: Iterable[tuple[str, Entry]], read: Callable[[Entry], Iterable[Machine]]
+) -> tuple[tuple[Machine, ...], tuple[Quarantined, ...]]:
+    """What the named entries of a list hold, and those in which a field is wrong, set aside under their names."""
+    machines: list[Machine] = []
+    quarantined: list[Quarantined] = []
+    for name, entry in entries:
+        try:
+            machines += list(read(entry))
+        except WrongField as error:
+            quarantined.append(Quarantined(what=name, reason=str(error)))
+    return tuple(machines), tuple(quarantined)
+
+
+def stated(row: Any, name: str) -> str:
+    """What a field says, whatever it is, to name a row that cannot be read."""
+    return str(row.get(name) if isinstance(row, dict) else None)
 
 
 def mapping(row: Any, name: str) -> dict[str, Any]:

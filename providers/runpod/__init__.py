@@ -5,20 +5,21 @@ nothing. The price of a pod is that of one GPU times their number. Stock depends
 asked for. The community cloud is a marketplace of third-party hosts (`catalog/data/markets.csv`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.price_lists.field_reading import (
-    WrongField,
     accelerator_names,
+    documented,
     mapping,
     number,
+    read_each,
     sequence,
+    stated,
     text,
     whole,
     word,
@@ -74,38 +75,30 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 def listing(data_centers: dict[str, Any], answers: Mapping[PodSize, dict[str, Any]]) -> Listing:
     """All answers as one list. Raises `ProviderFailure` with the field if a shape has changed."""
-    try:
+    with documented(NAME, f"{GPUS} or {DATA_CENTERS}"):
         places = {text(row, "id") for row in sequence(data_centers, "dataCenters")}
         entries = [(size, row) for size, answer in answers.items() for row in sequence(answer, "gpus")]
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: {GPUS} or {DATA_CENTERS} changed its shape: {error}") from error
-    machines: list[ListedMachine] = []
-    quarantined: list[Quarantined] = []
-    for size, row in entries:
-        try:
-            if machine := _machine(size, row):
-                machines.append(machine)
-        except WrongField as error:
-            what = row.get("id") if isinstance(row, dict) else None
-            quarantined.append(Quarantined(what=f"{what} x{size.count}{size.suffix}", reason=str(error)))
+    named = ((f"{stated(row, 'id')} x{size.count}{size.suffix}", (size, row)) for size, row in entries)
+    machines, unread = read_each(named, _machine)
     places |= {region for machine in machines for region in machine.regions_in_stock}
     return Listing(
         regions=tuple(sorted(places)),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=unread,
         notes=stock_note(machines),
     )
 
 
-def _machine(size: PodSize, row: Any) -> ListedMachine | None:
-    """One GPU in one size; None where it is not offered so. Raises `WrongField`."""
+def _machine(entry: tuple[PodSize, Any]) -> Iterator[ListedMachine]:
+    """One GPU in one size; nothing where it is not offered so. Raises `WrongField`."""
+    size, row = entry
     gpu, cloud, count = text(row, "id"), size.cloud, size.count
     if gpu == NO_GPU or not yes_no(row, cloud) or whole(mapping(row, "maxCount"), cloud) < count:
-        return None
+        return
     in_stock = word(row, "availability", IN_STOCK)
     centers = sequence(row, "dataCenters") if "dataCenters" in row else []
     in_center = {text(center, "id"): word(center, "availability", IN_STOCK) for center in centers}
-    return ListedMachine(
+    yield ListedMachine(
         name=f"{gpu} x{count}{size.suffix}",
         accelerator=accelerator_names(__name__).get(gpu, gpu),
         devices=count,

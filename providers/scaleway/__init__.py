@@ -17,14 +17,16 @@ import httpx
 
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.price_lists.currencies import EUR, Rates, current_rates
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
     accelerator_names,
+    documented,
     mapping,
     number,
     number_if_stated,
+    read_each,
     sequence,
     text,
     whole,
@@ -90,19 +92,12 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 def listing(region: str, zones: list[ZoneLists], rates: Rates) -> Listing:
     """The answers about the zones of a region as one list."""
-    machines: list[ListedMachine] = []
-    quarantined: list[Quarantined] = []
-    for lists in zones:
-        for name, entry in sorted(lists.types.items()):
-            try:
-                if machine := _machine(region, name, entry, lists, rates):
-                    machines.append(machine)
-            except WrongField as error:
-                quarantined.append(Quarantined(what=f"{name} in {lists.zone}", reason=str(error)))
+    entries = ((f"{name} in {lists.zone}", (name, lists)) for lists in zones for name in sorted(lists.types))
+    machines, unread = read_each(entries, lambda entry: _machine(region, *entry, rates))
     return Listing(
         regions=(region,),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=unread,
         kinds_by_place=frozenset({"on_demand"}),
         notes=(*stock_note(machines, f"in {region}"), *(note for lists in zones for note in lists.notes), *rates.notes),
     )
@@ -114,10 +109,8 @@ def _zones(region: str) -> Iterator[str]:
 
 def _lists(read: Read, zone: str) -> ZoneLists:
     """All pages about a zone. Raises `ProviderFailure`, with the field if a shape has changed."""
-    try:
+    with documented(NAME, f"the answer about {zone}"):
         types, stock = _servers(read, TYPES.format(zone=zone)), _servers(read, STOCK.format(zone=zone))
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: the answer about {zone} changed its shape: {error}") from error
     try:
         return ZoneLists(zone=zone, types=types, stock=stock, prices=_catalogue(read, zone))
     except (ProviderFailure, WrongField) as failure:
@@ -162,12 +155,13 @@ def _catalogue(read: Read, zone: str) -> dict[str, Any]:
     return by_type
 
 
-def _machine(region: str, name: str, entry: Any, lists: ZoneLists, rates: Rates) -> ListedMachine | None:
-    """One type in one zone; None for a machine without accelerators. Raises `WrongField`."""
+def _machine(region: str, name: str, lists: ZoneLists, rates: Rates) -> Iterator[ListedMachine]:
+    """One type in one zone; nothing for a machine without accelerators. Raises `WrongField`."""
+    entry = lists.types[name]
     if entry is None:
         raise WrongField("the pages of the list describe it differently")
     if mapping({name: entry}, name).get("gpu") in (None, 0):
-        return None
+        return
     if entry.get("mig_profile"):
         raise WrongField(f"mig_profile is {entry['mig_profile']!r:.40}: a slice of a GPU, which is not read")
     gpu, devices = mapping(entry, "gpu_info"), whole(entry, "gpu")
@@ -176,7 +170,7 @@ def _machine(region: str, name: str, entry: Any, lists: ZoneLists, rates: Rates)
     series = _SERIES.match(name)
     bits = number_if_stated(mapping(entry, "network"), "sum_internal_bandwidth")
     disk_bytes = number_if_stated(entry, "scratch_storage_max_size")
-    return ListedMachine(
+    yield ListedMachine(
         name=name,
         accelerator=accelerator_names(__name__).get(series[1] if series else name, text(gpu, "gpu_name")),
         devices=devices,

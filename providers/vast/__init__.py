@@ -13,12 +13,13 @@ from typing import Any
 from gpuplan.catalog.model.regions import UNKNOWN_REGION
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.price_lists.field_reading import (
     WrongField,
     accelerator_names,
     number,
     number_if_stated,
+    read_each,
     text,
     whole,
 )
@@ -62,24 +63,17 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 def listing(offers: Sequence[Any]) -> Listing:
     """The cheapest offer of each GPU, number of GPUs and country, on demand and as a bid."""
     cheapest: dict[tuple[str, str, str], ListedMachine] = {}
-    quarantined: list[Quarantined] = []
-    left_out = 0
-    for row in offers:
-        try:
-            machines = list(_machines(row))
-        except WrongField as error:
-            quarantined.append(Quarantined(what=_named(row), reason=str(error)))
-            continue
-        left_out += not machines
-        for machine in machines:
-            key = machine.name, machine.price_kind, machine.region
-            if key not in cheapest or machine.usd_per_hour < cheapest[key].usd_per_hour:
-                cheapest[key] = machine
+    sold, unread = read_each(((_named(row), row) for row in offers), lambda row: [tuple(_machines(row))])
+    for machine in (machine for machines in sold for machine in machines):
+        key = machine.name, machine.price_kind, machine.region
+        if key not in cheapest or machine.usd_per_hour < cheapest[key].usd_per_hour:
+            cheapest[key] = machine
+    left_out = sum(not machines for machines in sold)
     note = f"{left_out} of {len(offers)} offers are of hosts that are not verified or not free"
     return Listing(
         regions=tuple(sorted({machine.region for machine in cheapest.values()})),
         machines=tuple(cheapest.values()),
-        quarantined=tuple(quarantined),
+        quarantined=unread,
         kinds_by_place=frozenset({ON_DEMAND, SPOT}),
         notes=(note,) if left_out else (),
     )

@@ -14,13 +14,15 @@ from typing import Any
 
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.contract import Provider
 from gpuplan.providers.price_lists.field_reading import (
-    WrongField,
     accelerator_names,
     amount,
+    documented,
     mapping,
+    read_each,
     sequence,
+    stated,
     text,
     whole,
     word,
@@ -68,28 +70,20 @@ def _read(client: RestClient) -> Listing:
 def listing(types: Sequence[Any], stock: Stock | None, locations: Sequence[Any]) -> Listing:
     """The answers as one list; None for `stock` if it is not known. Raises `ProviderFailure` if a shape has changed."""
     places: dict[tuple[str, str], list[str]] = {}
-    try:
+    with documented(NAME, f"{STOCK} or {LOCATIONS}"):
         regions = {text(row, "code") for row in locations}
         for kind, rows in (stock or {}).items():
             for row in rows:
                 regions.add(text(row, "location_code"))
                 for name in sequence(row, "availabilities"):
                     places.setdefault((kind, str(name)), []).append(text(row, "location_code"))
-    except WrongField as error:
-        raise ProviderFailure(f"{NAME}: {STOCK} or {LOCATIONS} changed its shape: {error}") from error
-    machines: list[ListedMachine] = []
-    quarantined: list[Quarantined] = []
-    for row in types:
-        try:
-            machines += _machines(row, places, stock_known=stock is not None)
-        except WrongField as error:
-            name = row.get("instance_type") if isinstance(row, dict) else None
-            quarantined.append(Quarantined(what=str(name), reason=str(error)))
+    named = ((stated(row, "instance_type"), row) for row in types)
+    machines, unread = read_each(named, lambda row: _machines(row, places, stock_known=stock is not None))
     notes = stock_note(machines) if stock is not None else (f"stock is not known: set {CLIENT_ID} and its secret",)
     return Listing(
         regions=tuple(sorted(regions)),
-        machines=tuple(machines),
-        quarantined=tuple(quarantined),
+        machines=machines,
+        quarantined=unread,
         notes=notes,
     )
 
