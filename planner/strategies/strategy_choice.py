@@ -1,6 +1,7 @@
 """The choice among three strategies: one configuration, two phases, and spot with a standby.
 
-Each strategy returns its best schedule with a bound. The plan is the cheapest of them.
+Each strategy returns its best schedule with a bound. The plan is the cheapest of them. The price of one limits the search of
+the next: pairs of two phases come first, unless many are left.
 """
 
 from dataclasses import dataclass, replace
@@ -111,16 +112,34 @@ def _cheapest_move(
     candidates: Candidates, most_micros: float, using: Marks | None = None
 ) -> tuple[Schedule | None, Searched, StandbySearch]:
     """The cheapest schedule with a move below `most_micros`, and both searches; that of standbys has a best if it is one."""
-    searched = search_phases(candidates, most_micros)
+    standbys = _Standbys(candidates, using)
+    searched = search_phases(candidates, most_micros, lambda: standbys.least_micros(most_micros))
     phased = searched.best
-    standby_search = search_standby_plans(
-        candidates, most_micros if phased is None else float(phased.plan.micros), using
-    )
-    moving = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
-    if moving is None or not _within_budget(candidates, moving):
-        standby_search = replace(standby_search, best=None)
-        moving = None if phased is None else in_phases(candidates, phased)
-    return moving, searched, standby_search
+    least_micros = standbys.least_micros(most_micros if phased is None else float(phased.plan.micros))
+    if phased is None or least_micros < phased.plan.micros:
+        return standbys.schedule, searched, standbys.search
+    return in_phases(candidates, phased), searched, replace(standbys.search, best=None)
+
+
+class _Standbys:
+    """The cheapest plan with a standby, searched for once: its schedule, and how far the search went."""
+
+    def __init__(self, candidates: Candidates, using: Marks | None) -> None:
+        self._candidates, self._using, self._done = candidates, using, False
+        self.schedule: Schedule | None = None
+        self.search = NO_STANDBY
+
+    def least_micros(self, most_micros: float) -> float:
+        """Its cost, or inf where none costs less than `most_micros` and keeps the budget; later limits are ignored."""
+        if not self._done:
+            self._done = True
+            self.search = search_standby_plans(self._candidates, most_micros, self._using)
+            schedule = None if self.search.best is None else standby_schedule(self._candidates, self.search.best)
+            if schedule is not None and _within_budget(self._candidates, schedule):
+                self.schedule = schedule
+            else:
+                self.search = replace(self.search, best=None)
+        return inf if self.schedule is None else float(self.schedule.cost.expected)
 
 
 def _without_moves(

@@ -20,6 +20,7 @@ much as the same plan on screened offers without its move. `dominated_offer_rech
 without their move lies below the best, with the dominated offers in their place.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,6 +51,8 @@ Flags = NDArray[np.bool_]
 
 #: Pairs compared in a batch: larger ones take more memory and save nothing.
 PAIRS_TOGETHER = 2_048
+#: More pairs than these take longer to compare than the cheapest plan with a standby, which excludes most of them, takes to find.
+_MANY_PAIRS = 1_000
 #: Rounding to whole micro-dollars, per phase, in USD.
 _ROUNDING = 1e-6
 
@@ -87,8 +90,10 @@ def cheapest_in_phases(candidates: Candidates, most_micros: float) -> Phased | N
     return search_phases(candidates, most_micros).best
 
 
-def search_phases(candidates: Candidates, most_micros: float) -> Searched:
-    """The same plan, with how far the search went."""
+def search_phases(
+    candidates: Candidates, most_micros: float, other_micros: Callable[[], float] | None = None
+) -> Searched:
+    """The same plan, with how far the search went. Where many pairs are left, it must cost less than `other_micros` too."""
     job = candidates.question.job
     if job.budget_usd is not None:
         most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
@@ -101,7 +106,7 @@ def search_phases(candidates: Candidates, most_micros: float) -> Searched:
     mu = hour_price(every.linear_bounds)
     if mu is None:
         return NOTHING_TO_SEARCH
-    search = _Search(candidates=candidates, every=every, mu=mu, most_micros=most_micros)
+    search = _Search(candidates=candidates, every=every, mu=mu, most_micros=most_micros, other_micros=other_micros)
     columns = search.worthwhile()
     if not len(columns):
         return NOTHING_TO_SEARCH
@@ -133,6 +138,7 @@ class _Search:
     every: Lined
     mu: float
     most_micros: float
+    other_micros: Callable[[], float] | None = None
     best: Phased | None = None
     compared: int = 0
     left_usd: float = np.inf
@@ -161,7 +167,11 @@ class _Search:
 
     def try_all(self, columns: Ints) -> None:
         """Compare every pair of these columns whose bound lies below the best plan so far."""
-        listed = pairs_below(self.every.linear_bounds.take(columns), self.upper_usd)
+        linear_bounds = self.every.linear_bounds.take(columns)
+        listed = pairs_below(linear_bounds, self.upper_usd)
+        if len(listed.pairs) > _MANY_PAIRS and self.other_micros is not None:
+            self.most_micros = min(self.most_micros, self.other_micros())
+            listed = pairs_below(linear_bounds, self.upper_usd)
         self.left_usd = min(self.left_usd, listed.left_usd)
         if len(listed.pairs):
             used, pairs = _used(listed.pairs)

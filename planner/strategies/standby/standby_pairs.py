@@ -17,14 +17,9 @@ from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spr
 from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
 from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_of_table
 from gpuplan.planner.strategies.standby.exact_standby_run import StandbyRun
+from gpuplan.planner.strategies.standby.offered_pairs import Offered, Standbys
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_search import (
-    CheapestPair,
-    Offered,
-    PairSearch,
-    Standbys,
-    cheapest_pair,
-)
+from gpuplan.planner.strategies.standby.standby_search import CheapestPair, PairSearch, cheapest_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -6,16 +6,16 @@ Then they are priced exactly (`exact_standby_run`), the cheapest by moments firs
 at any interval, after the first price by a closer bound. The bounds are the proof. Moments are not: they only set the order.
 """
 
-from dataclasses import dataclass, field, fields
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.runtime.time_limit import go_on
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
-from gpuplan.planner.strategies.standby.normal_cells import COARSE, FINE
-from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
+from gpuplan.planner.strategies.standby.normal_cells import FINE
+from gpuplan.planner.strategies.standby.offered_pairs import Offered, pairs_below
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import least, least_at, least_by_losses
 from gpuplan.planner.strategies.standby.standby_switching import intervals, usd_by_interval
 
@@ -28,11 +28,6 @@ MOST_EXACT = 1_000
 FEW_EXACT = 250
 #: Pairs of which the cheapest by moments are priced first; more of them where only a few are.
 _BATCH, _LARGE_BATCH = 256, 512
-#: Pairs bounded at once: few enough that arrays over them stay in the cache of a core.
-_CELLS = 4_000
-#: Sizes of the blocks of standbys that are bounded as one, each a multiple of the next, where there are enough.
-_BLOCKS = (64, 16, 4)
-_FEWEST_BLOCKS = 8
 #: Figures that make a run dearer without changing its dynamics, and figures that, with the interval, set the dynamics.
 _DEARER = (
     "usd_per_hour",
@@ -58,79 +53,6 @@ _ALIKE = (
     "standby_minimum_hours",
     "changeover_hours",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Standbys:
-    """Configurations without preemption; the fields are those of `Pairs`, `changeover_hours` last until the first step."""
-
-    work_hours: Floats
-    log_sigma: Floats
-    usd_per_hour: Floats
-    storage_usd_per_hour: Floats
-    fixed_usd: Floats
-    step_hours: Floats
-    minimum_hours: Floats
-    changeover_hours: Floats
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self.work_hours)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Offered:
-    """Spots and standbys; spots of one `origin` [spots] move alike.
-
-    `moving_usd` and `moving_hours` move the checkpoint and the data, `allowed` says which may be paired:
-    [origins, standbys].
-    """
-
-    spots: Spots
-    standbys: Standbys
-    origin: Ints
-    moving_usd: Floats
-    moving_hours: Floats
-    allowed: NDArray[np.bool_]
-
-    @property
-    def allowed_pairs(self) -> int:
-        """How many pairs there are."""
-        return int(self.allowed.sum(axis=1)[self.origin].sum())
-
-    def pairs(self, spot: Ints, standby: Ints) -> Pairs:
-        """The pairs of these spots and standbys, element by element."""
-        origin = self.origin[spot]
-        of_spot = {field.name: getattr(self.spots, field.name)[spot] for field in fields(Spots)}
-        of_standby = {
-            f"standby_{field.name}": getattr(self.standbys, field.name)[standby]
-            for field in fields(Standbys)
-            if field.name != "changeover_hours"
-        }
-        of_standby["standby_fixed_usd"] = of_standby["standby_fixed_usd"] + self.moving_usd[origin, standby]
-        return Pairs(
-            spot=spot,
-            standby=standby,
-            changeover_hours=self.standbys.changeover_hours[standby] + self.moving_hours[origin, standby],
-            **of_spot,
-            **of_standby,
-        )
-
-    def in_blocks(self, order: Ints, begins: Ints) -> "Offered":
-        """A relaxation: in place of each block of standbys in this order, one that is the best of them in every figure."""
-
-        def least_of(figures: Floats) -> Floats:
-            return np.asarray(np.minimum.reduceat(figures[..., order], begins, axis=-1))
-
-        best = {field.name: least_of(getattr(self.standbys, field.name)) for field in fields(Standbys)}
-        return Offered(
-            spots=self.spots,
-            standbys=Standbys(**best),
-            origin=self.origin,
-            moving_usd=least_of(self.moving_usd),
-            moving_hours=least_of(self.moving_hours),
-            allowed=np.logical_or.reduceat(self.allowed[:, order], begins, axis=1),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +88,11 @@ def cheapest_pair(
 
     With `all_or_few`, a search that could not price all pairs exactly that the bound leaves prices `FEW_EXACT` runs only.
     """
-    spot, standby, bound = _bounded(offered, terms, below_usd)
+    search = _Search(terms=terms, best_usd=below_usd, most_exact=MOST_EXACT)
+    spot, standby, bound = pairs_below(offered, terms, below_usd, search.price_one)
     few = all_or_few and len(bound) > MOST_EXACT
-    search = _Search(terms=terms, best_usd=below_usd, most_exact=FEW_EXACT if few else MOST_EXACT)
+    if few:
+        search.most_exact = FEW_EXACT
     batch = _LARGE_BATCH if few else _BATCH
     for first in range(0, len(bound), batch):
         if bound[first] >= search.best_usd:
@@ -230,7 +154,7 @@ class _Search:
         pair, at = np.nonzero(np.isfinite(usd))
         interval_hours, usd = tried[pair, at], usd[pair, at]
         least_ = np.maximum(bounds[pair], least_at(pairs.take(pair), self.terms, interval_hours))
-        figures = np.stack([getattr(pairs, name)[pair] for name in _DEARER + _ALIKE] + [interval_hours], axis=1)
+        figures = _figures(pairs.take(pair), interval_hours)
         left, order = np.full(len(pairs), np.inf), np.argsort(usd, kind="stable")
         # Beside a first price few runs are left to be bounded closely.
         for some in np.split(order, [int(self.best is None)]):
@@ -244,69 +168,33 @@ class _Search:
                 if self.exactly >= self.most_exact:
                     left[pair[i]] = min(left[pair[i]], least_[i])
                     continue
-                self.priced[self.exactly] = figures[i]
-                self._price_exactly(pairs.take(pair[i : i + 1]), float(interval_hours[i]))
+                self._price_exactly(pairs.take(pair[i : i + 1]), float(interval_hours[i]), figures[i])
         self.unpriced.append(left)
 
-    def _price_exactly(self, pair: Pairs, interval_hours: float) -> None:
+    def price_one(self, pairs: Pairs) -> float:
+        """Price the cheapest run of these pairs by moments, and return the best price so far."""
+        tried, usd = intervals(pairs), usd_by_interval(pairs, self.terms)
+        if np.isfinite(usd).any():
+            pair, at = np.unravel_index(np.argmin(usd), usd.shape)
+            one, interval_hours = pairs.take(np.array([pair])), tried[pair, at]
+            self._price_exactly(one, float(interval_hours), _figures(one, interval_hours)[0])
+        return self.best_usd
+
+    def _price_exactly(self, pair: Pairs, interval_hours: float, figures: Floats) -> None:
         go_on()
+        self.priced[self.exactly] = figures
         self.exactly += 1
         now = PricedRun.below(pair, self.terms, interval_hours, self.best_usd)
         if now is not None and now.usd < self.best_usd:
             self.best_usd, self.best = now.usd, now
 
 
+def _figures(pairs: Pairs, interval_hours: Floats) -> Floats:
+    """The figures of `_DEARER` and `_ALIKE` of these pairs, and the interval of each: [pairs, figures]."""
+    return np.stack(np.broadcast_arrays(*(getattr(pairs, name) for name in _DEARER + _ALIKE), interval_hours), axis=1)
+
+
 def _beaten(figures: Floats, priced: Floats) -> bool:
     """Whether some priced run has the same dynamics and no higher price in any figure."""
     alike = (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)
     return bool((priced[alike, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1).any())
-
-
-def _bounded(offered: Offered, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
-    """The pairs whose bound is below `below_usd`, and their bounds, ascending.
-
-    Blocks of like standbys are bounded first; only blocks whose bound is below are taken apart.
-    """
-    order, levels = _levels(offered.standbys)
-    spot = np.repeat(np.arange(len(offered.spots)), len(levels[0]))
-    block = np.tile(np.arange(len(levels[0])), len(offered.spots))
-    for begins, finer in pairwise(levels):
-        some, _ = _below(offered.in_blocks(order, begins), spot, block, terms, below_usd)
-        first = np.searchsorted(finer, begins)
-        parts = np.diff(first, append=len(finer))[block[some]]
-        within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-        spot, block = np.repeat(spot[some], parts), np.repeat(first[block[some]], parts) + within
-    standby = order[block]
-    some, bound = _below(offered, spot, standby, terms, below_usd)
-    ascending = np.argsort(bound, kind="stable")
-    return spot[some][ascending], standby[some][ascending], bound[ascending]
-
-
-def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
-    """An order of the standbys, and where blocks begin in it: ever finer, at last one of each.
-
-    Neighbours have about the same hours of work (to a tenth) and then the same cost of the work: blocks of like cost and
-    unlike hours would pair the least hours with the lowest price. Standbys of one block have the same spread, since a
-    bound need not grow with it.
-    """
-    singles = np.arange(len(standbys))
-    sizes = [size for size in _BLOCKS if size * _FEWEST_BLOCKS <= len(singles)]
-    if not sizes:
-        return singles, [singles]
-    usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour) * standbys.work_hours
-    order = np.lexsort((usd, np.round(np.log(standbys.work_hours), 1), standbys.log_sigma))
-    spreads = np.flatnonzero(np.diff(standbys.log_sigma[order])) + 1
-    return order, [*(np.union1d(singles[::size], spreads) for size in sizes), singles]
-
-
-def _below(offered: Offered, spot: Ints, standby: Ints, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Floats]:
-    """Indices of the pairs that are allowed and have a bound below `below_usd`, and these bounds."""
-    left, bounds = [np.zeros(0, np.int64)], [np.zeros(0)]
-    allowed = np.flatnonzero(offered.allowed[offered.origin[spot], standby])
-    for first in range(0, len(allowed), _CELLS):
-        some = allowed[first : first + _CELLS]
-        bound = least(offered.pairs(spot[some], standby[some]), terms, COARSE)
-        below = bound < below_usd
-        left.append(some[below])
-        bounds.append(bound[below])
-    return np.concatenate(left), np.concatenate(bounds)

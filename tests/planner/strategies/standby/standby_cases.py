@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
+from gpuplan.planner.strategies.standby.offered_pairs import Offered, Standbys
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_search import Offered, Standbys
 
 SECOND = 1 / 3600
 

@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from gpuplan.planner.strategies.standby.offered_pairs import Offered
 from gpuplan.planner.strategies.standby.preemption_losses import CERTAIN, normal_cdf
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs
-from gpuplan.planner.strategies.standby.standby_search import Offered
 from gpuplan.planner.strategies.standby.standby_switching import Outcomes, finely, outcomes
 from tests.planner.strategies.standby.standby_cases import some_offers, terms
 

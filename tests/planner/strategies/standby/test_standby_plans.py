@@ -22,11 +22,13 @@ from gpuplan.planner.model.outcome import NoPlan, Planned, StandbyChoice
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.planning import plan
 from gpuplan.planner.serialization.plan_document import answer_body
+from gpuplan.planner.strategies.phased import phase_search
 from gpuplan.planner.strategies.schedule import phase
 from gpuplan.planner.strategies.standby.contingency_standby import fallback
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_pairs import Offers, StandbyPlan, search_standby_plans, starts
 from gpuplan.planner.strategies.standby.standby_switching import outcomes
+from gpuplan.planner.strategies.strategy_choice import cheapest_schedule
 from gpuplan.planner.workload import work_of
 from tests.planner.plain_setup import plain_setup_hours
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
@@ -377,3 +379,15 @@ def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_fo
         assert all_usd[at] <= all_usd[idle].min() * (1 + 1e-12)
         tied += bool((all_usd[idle] > all_usd[at]).any())
     assert tied > 3
+
+
+@pytest.mark.parametrize("seed", range(0, 16, 2))
+def test_the_plan_is_the_same_whichever_of_both_searches_is_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules = []
+    for most_pairs in (-1, 10**9):
+        monkeypatch.setattr(phase_search, "_MANY_PAIRS", most_pairs)
+        best = cheapest_schedule(a_case(seed)[2], None)
+        assert best is not None
+        # Notes count the pairs that were compared.
+        schedules.append(replace(best.schedule, notes=()))
+    assert schedules[0] == schedules[1]

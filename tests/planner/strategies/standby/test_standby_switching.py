@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.planner.cost.preemption_and_checkpoint_interval import expected_hours
-from gpuplan.planner.strategies.standby import standby_search
+from gpuplan.planner.strategies.standby import offered_pairs, standby_search
 from gpuplan.planner.strategies.standby.normal_cells import COARSE
+from gpuplan.planner.strategies.standby.offered_pairs import Offered
 from gpuplan.planner.strategies.standby.preemption_losses import chance_within, normal_cdf, segment_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import least as bound_of_pairs
-from gpuplan.planner.strategies.standby.standby_search import Offered, cheapest_pair
+from gpuplan.planner.strategies.standby.standby_search import cheapest_pair
 from gpuplan.planner.strategies.standby.standby_switching import Floats, intervals, outcomes
 from tests.planner.strategies.standby.standby_cases import (
     a_pair,
@@ -185,12 +186,27 @@ def test_blocks_of_standbys_hide_no_pair(seed: int, monkeypatch: pytest.MonkeyPa
     most_usd = float(np.random.default_rng(seed).uniform(100, 400))
     bounds_by_pair = []
     for blocks in ((), (32, 8, 2)):
-        monkeypatch.setattr(standby_search, "_BLOCKS", blocks)
-        spot, standby, bound = standby_search._bounded(offered, asked, most_usd)
+        monkeypatch.setattr(offered_pairs, "_BLOCKS", blocks)
+        spot, standby, bound = offered_pairs.pairs_below(offered, asked, most_usd)
         bounds_by_pair.append(dict(zip(zip(spot.tolist(), standby.tolist(), strict=True), bound.tolist(), strict=True)))
     assert 0 < len(bounds_by_pair[0]) < offered.allowed.sum()
     assert bounds_by_pair[0] == bounds_by_pair[1]
     assert all(offered.allowed[pair] for pair in bounds_by_pair[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_first_price_hides_no_cheaper_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered, asked = some_offers(seed, 5, 60, wait=1.0), terms(deadline=float(30 + 5 * seed))
+    monkeypatch.setattr(offered_pairs, "_BLOCKS", (8, 2))
+    monkeypatch.setattr(offered_pairs, "_MANY_BLOCKS", 10**9)
+    without = cheapest_pair(offered, asked)
+    monkeypatch.setattr(offered_pairs, "_MANY_BLOCKS", 0)
+    monkeypatch.setattr(offered_pairs, "_FIRST_BLOCKS", 1)
+    first = cheapest_pair(offered, asked)
+    assert without.best is not None
+    assert first.best is not None
+    assert (first.best.spot, first.best.standby) == (without.best.spot, without.best.standby)
+    assert first.best.run.usd == without.best.run.usd
 
 
 @pytest.mark.slow(reason="one long case")
