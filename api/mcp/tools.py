@@ -86,8 +86,9 @@ class Tools:
         Returns `outcome`: `planned` with `plan` (phases list what to rent, where, how many nodes, for how long;
         `cost_usd`, `hours`, `deadline_probability`; `certificate.gap` 0 means proven optimal over the price snapshot; a
         plan with a larger gap must not be called the cheapest: it is within gap / (1 - gap) of the lowest possible
-        cost; where `capacity_ladder.cheapest_if_obtained` is present, the plan has the least expected cost with refusals), or `infeasible` with the conflicting requirements and the smallest relaxations. Prices can be old: read
-        `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
+        cost; where `capacity_ladder.cheapest_if_obtained` or `changing_machines` is present, the plan has the least
+        expected cost with refusals), or `infeasible` with the conflicting requirements and the smallest relaxations.
+        Prices can be old: read `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
         """
         if (job is None) == (files is None):
             raise ToolError("job: give either job or files")

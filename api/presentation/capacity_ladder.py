@@ -5,7 +5,7 @@ from gpuplan.api.presentation.phrases import offer
 from gpuplan.api.presentation.sections import Block, Heading
 from gpuplan.api.presentation.text_formatting import duration, number, percent, usd, when
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
-from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
+from gpuplan.planner.model.capacity_ladder import CapacityLadder, ChangingMachines, NextChoice
 from gpuplan.planner.model.plan import Plan
 
 
@@ -27,7 +27,7 @@ def render_capacity_ladder(plan: Plan) -> list[Block | Heading]:
             f"{percent(ladder.nothing_obtained, 1)} every choice is refused at first, and the last is waited for"
         )
         sentences += _again(ladder)
-    sentences += _cheapest(ladder) + _best_order(ladder)
+    sentences += _cheapest(ladder) + _changing(ladder)
     titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
     titles += ["read from"] if plan.live_capacity else []
     rows = [
@@ -77,20 +77,21 @@ def _cheapest(ladder: CapacityLadder) -> list[str]:
     ]
 
 
-def _best_order(ladder: CapacityLadder) -> list[str]:
-    """The order of single configurations that is expected to cost less than a plan that changes machines."""
-    order = ladder.best_order
-    if order is None:
+def _changing(ladder: CapacityLadder) -> list[str]:
+    """The plan that changes machines and is cheapest if obtained, where another choice comes first."""
+    changing = ladder.changing_machines
+    if changing is None:
         return []
-    names = "; ".join(f"{offer(choice)} ({usd(choice.cost_usd)})" for choice in order.choices)
+    first, *others = changing.phases
+    later = "; ".join(f"{'standing by' if phase.is_standby else 'then'} {offer(phase)}" for phase in others)
     return [
         (
-            "the plan is the cheapest if obtained; counted with chances, another order costs "
-            f"{usd(order.expected_cost_usd)} on average: {names}"
-        ),
-        order.covers,
+            f"cheapest if obtained: {offer(first)}; {later}: {usd(changing.cost_usd.expected)}, chance "
+            f"{percent(changing.chance)} ({_band(changing)}; {source_of(changing)}) of the first machines; beginning with it "
+            "is expected to cost more, counted with what a move has to save, or as much where it has no chance"
+        )
     ]
 
 
-def _band(part: CapacityLadder | NextChoice) -> str:
+def _band(part: CapacityLadder | ChangingMachines | NextChoice) -> str:
     return f"{percent(part.chance_low)} to {percent(part.chance_high)}"

@@ -3,13 +3,13 @@
 from collections import Counter
 
 from gpuplan.api.presentation.text_formatting import plain, when
-from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
+from gpuplan.planner.model.capacity_ladder import CapacityLadder, ChangingMachines, NextChoice
 from gpuplan.planner.model.live_capacity import LiveCapacity
 
 MODELLED = "modelled"
 
 
-def source_of(part: CapacityLadder | NextChoice) -> str:
+def source_of(part: CapacityLadder | ChangingMachines | NextChoice) -> str:
     """`EC2 GetSpotPlacementScores: 7, asked 2026-11-27 12:00 UTC`, or that the chance of a choice is modelled."""
     source = part.chance_source
     if source is None:

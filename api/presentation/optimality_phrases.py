@@ -36,7 +36,8 @@ def best_of(plan: Plan) -> str:
 def deciding_ladder(plan: Plan) -> LadderProof | None:
     """The proof of the ladder, where it put other machines before the cheapest if obtained; else None."""
     ladder = plan.capacity_ladder
-    return None if ladder is None or ladder.cheapest_if_obtained is None else plan.certificate.ladder
+    another = ladder is not None and (ladder.cheapest_if_obtained or ladder.changing_machines)
+    return plan.certificate.ladder if another else None
 
 
 def _headline(gap: float, proven: str, least: str, unproven: str) -> str:

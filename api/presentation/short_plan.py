@@ -20,6 +20,7 @@ from gpuplan.api.presentation.phrases import (
     place,
     price,
     price_estimate,
+    rented,
 )
 from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
@@ -37,8 +38,6 @@ MOST_ALTERNATIVES = 3
 MOST_NEXT = 3
 #: Most actions shown; one line counts the others.
 MOST_ACTIONS = 3
-#: A better order of the ladder is shown if it costs at most this share of the ladder.
-LEAST_SHARE = Decimal("0.99")
 #: A part of the cost beside that of the machines is named from this share on.
 NOTABLE_PART = Decimal("0.1")
 #: Parts of the cost in prose, where their names differ.
@@ -164,18 +163,22 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
 
 
 def _cheaper(plan: Plan, ladder: CapacityLadder) -> list[str]:
-    """What is cheaper if obtained but not tried first; beside a plan that changes machines an order that is cheaper on average."""
+    """What is cheaper if obtained but not tried first."""
     cheapest = ladder.cheapest_if_obtained
     if cheapest is not None:
         tried = {
             replace(one, after_minutes=0.0, chance_when_tried=cheapest.chance_when_tried) for one in shown_choices(plan)
         }
         return [] if cheapest in tried else [f"cheaper if obtained: {_step(plan, cheapest, names_zone=False)}"]
-    order = ladder.best_order
-    if order is None or order.expected_cost_usd > ladder.expected_cost_usd * LEAST_SHARE:
+    changing = ladder.changing_machines
+    if changing is None:
         return []
-    first = configuration(order.choices[0])
-    return [f"{first} first would cost {usd(order.expected_cost_usd)} on average, refusals counted"]
+    first, second = changing.phases
+    where = configuration_beside(plan, first, names_zone=False)
+    later = f"{rented(second)} {kind(second)}"
+    later = f"with {later} standing by" if second.is_standby else f"then {later}"
+    share = _share(changing.chance, is_live=changing.chance_source is not None)
+    return [f"cheaper if obtained: {where}, {later}: {usd(changing.cost_usd.expected)}, chance {share}"]
 
 
 def ladder_lines(plan: Plan) -> int:

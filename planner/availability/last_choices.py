@@ -61,7 +61,7 @@ def last_choices(candidates: Candidates, plan: Schedule, first: LadderOption, ju
         tables.append(Judged.of(candidates, all_places(candidates, cells)[0]))
         option = _last(candidates, tables, first, 2)
     in_cost = candidates.question.job.objective == "cost"
-    if option is None and first.place.chance <= 0.0 and in_cost and len(plan.phases) == 1:
+    if option is None and first.place.chance <= 0.0 and in_cost:
         only = _last(candidates, tables, first, 1)
         return [] if only is None else [only]
     lasts: list[LadderOption] = []

@@ -17,9 +17,10 @@ from gpuplan.planner.availability.ladder_options import (
 from gpuplan.planner.availability.last_choices import Judged, last_choices
 from gpuplan.planner.availability.obtainable import band
 from gpuplan.planner.candidates.candidate_set import Candidates
+from gpuplan.planner.candidates.configuration_choice import first_least
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.model.job import TrainingJob
-from gpuplan.planner.model.outcome import BestOrder, LadderStep, PlannedLadder
+from gpuplan.planner.model.outcome import ChangingPlan, LadderStep, PlannedLadder
 from gpuplan.planner.strategies.schedule import Schedule
 
 #: A choice with at least this chance needs no next one.
@@ -40,8 +41,8 @@ def planned_ladder(candidates: Candidates, plan: Schedule) -> FirstChoice:
     """The choices that keep the expected outcome least; `plan` is the best schedule if its machines are obtained.
 
     The last choice is the best one that is certain, or the most certain one there is. For the least cost any configuration
-    may come first. Beside a plan that changes machines such a ladder is only stated, and for other objectives the plan
-    comes first.
+    may come first, or a `plan` that changes machines, which counts as more than its cost (`_cost_of_moving`). For other
+    objectives the plan comes first.
     """
     job = candidates.question.job
     first = _first(candidates, plan)
@@ -51,31 +52,62 @@ def planned_ladder(candidates: Candidates, plan: Schedule) -> FirstChoice:
     lasts = last_choices(candidates, plan, first, judged)
     if not lasts:
         return FirstChoice(ladder=_answer(job, plan, _alone(first)))
-    between = [_Between.of(candidates, first, last, judged) for last in lasts]
-    impossible, moves = first.place.chance <= 0.0, len(plan.phases) > 1
-    if job.objective == "cost" and impossible and not moves:
-        orders = [one.any_first(job, plan, float("inf")) for one in between]
-        return _other_first(job, plan, first, min(orders, key=_expected), min(one.bound for one in orders))
-    begun = [one.after_the_plan() for one in between]
-    solved = min(begun, key=_expected)
+    alone = [] if len(plan.phases) == 1 else _cheapest_alone(candidates, judged)
+    between = [_Between.of(candidates, first, last, judged, alone) for last in lasts]
     if job.objective != "cost":
-        return FirstChoice(ladder=_answer(job, plan, solved))
-    orders = [one.any_first(job, plan, solved.ladder.expected) for one in between]
-    order = min(orders, key=_expected)
-    bound = min(one.bound for one in (*orders, *(begun if moves else ())))
-    better = order.ladder.expected < solved.ladder.expected * (1.0 - _EQUAL)
-    if better and not moves:
-        return _other_first(job, plan, first, order, bound)
-    ladder = _answer(job, plan, replace(solved, bound=bound))
-    stated = better or impossible
-    return FirstChoice(ladder=replace(ladder, best_order=_best_order(order)) if stated else ladder)
+        return FirstChoice(ladder=_answer(job, plan, min((one.after_the_plan() for one in between), key=_expected)))
+    begun = [] if first.place.chance <= 0.0 else [one.after_the_plan() for one in between]
+    solved = min(begun, key=_expected, default=None)
+    extra = first.place.chance * _cost_of_moving(candidates, plan)
+    comparable = float("inf") if solved is None else solved.ladder.expected + extra
+    orders = [one.any_first(job, plan, comparable) for one in between]
+    order, moves = min(orders, key=_expected), len(plan.phases) > 1
+    if solved is not None and order.ladder.expected >= comparable * (1.0 - _EQUAL):
+        bound = min(one.bound for one in (*orders, *(begun if moves else ())))
+        return FirstChoice(ladder=_answer(job, plan, replace(solved, bound=bound)))
+    bounds = [one.bound for one in orders] + ([one.bound + extra for one in begun] if moves else [])
+    return _other_first(job, plan, first, order, min(bounds))
+
+
+def _cheapest_alone(candidates: Candidates, judged: Judged) -> list[LadderOption]:
+    """The cheapest single configuration, which a plan that changes machines is compared with in any case."""
+    rows = np.flatnonzero(judged.feasible)
+    hours = judged.table.cost_breakdown.hours_at_confidence
+    return options_of(candidates, judged.table, np.array([first_least(rows, judged.value, hours)])) if len(rows) else []
+
+
+def _cost_of_moving(candidates: Candidates, plan: Schedule) -> float:
+    """Micro-dollars that a plan counts as more than its cost, so that a change of machines has to save something."""
+    if len(plan.phases) == 1:
+        return 0.0
+    least = candidates.question.settings.least_saving_of_a_move_percent
+    return plan.cost.expected / (1 - least / 100) - plan.cost.expected
 
 
 def _other_first(job: TrainingJob, plan: Schedule, first: LadderOption, order: "_Solved", bound: float) -> FirstChoice:
     """The ladder that begins with another choice than the cheapest if obtained."""
     solved = replace(order.until_certain(), bound=bound)
-    (cheapest,) = _steps([first], (first.place.chance,))
-    return FirstChoice(ladder=replace(_answer(job, plan, solved), cheapest=cheapest), only=solved.tried[0].only)
+    ladder = _answer(job, plan, solved)
+    ladder = replace(ladder, shapes=tuple(dict.fromkeys((first.shape, *ladder.shapes))))
+    if len(plan.phases) > 1:
+        ladder = replace(ladder, changing_machines=_in_full(plan, first))
+    else:
+        (cheapest,) = _steps([first], (first.place.chance,))
+        ladder = replace(ladder, cheapest=cheapest)
+    return FirstChoice(ladder=ladder, only=solved.tried[0].only)
+
+
+def _in_full(plan: Schedule, first: LadderOption) -> ChangingPlan:
+    """The plan that changes machines, with the chance of its first ones."""
+    return ChangingPlan(
+        phases=plan.phases,
+        cost=plan.cost,
+        hours=plan.hours,
+        deadline_probability=plan.deadline_probability,
+        chance=first.place.chance,
+        chance_band=band(first.place.chance),
+        answer=first.answer,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +145,14 @@ class _Between:
     several: LadderSet
 
     @staticmethod
-    def of(candidates: Candidates, first: LadderOption, last: LadderOption, judged: Judged) -> "_Between":
+    def of(
+        candidates: Candidates, first: LadderOption, last: LadderOption, judged: Judged, alone: list[LadderOption]
+    ) -> "_Between":
         better = judged.feasible & (judged.value < last.value)
         several = ladder_set(candidates, judged.chance, better, last.value)
         middle = options_of(candidates, several.table, several.rows)
+        known = {(one.pool, one.nodes) for one in middle}
+        middle += [one for one in alone if (one.pool, one.nodes) not in known]
         return _Between(options=[first, *(one for one in middle if one.pool != last.pool), last], several=several)
 
     def after_the_plan(self) -> _Solved:
@@ -143,18 +179,6 @@ class _Between:
         left_out = left_out_bounds(several, min(MOST_STEPS, last.last_position) - 1)[-1]
         bound = ladder.expected if left_out <= 0.0 else min(ladder.expected, last.value - left_out)
         return _Solved(options=options, ladder=ladder, bound=bound)
-
-
-def _best_order(order: _Solved) -> BestOrder:
-    """The order in the words of an answer, up to a choice that a cloud calls certain."""
-    solved = order.until_certain()
-    return BestOrder(
-        steps=_steps(solved.tried, solved.ladder.chance_when_tried),
-        cost=round(solved.ladder.expected),
-        value=solved.ladder.expected / 1e6,
-        bound=solved.bound / 1e6,
-        nothing_obtained=solved.ladder.nothing_obtained,
-    )
 
 
 def _latest(deadline: float | None, plan: Schedule) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from gpuplan.planner.model.shared import MAY_BE_ABSENT, PROSE, Configuration, Moment, Usd
+from gpuplan.planner.model.shared import MAY_BE_ABSENT, PROSE, Configuration, Cost, Hours, Moment, Phase, Usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +31,20 @@ class NextChoice(Configuration):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BestOrder:
-    """Single configurations in an order that is expected to cost less than the ladder of a plan that changes machines."""
+class ChangingMachines:
+    """The plan in two phases or with a standby that is cheapest if obtained, where following it is expected to cost more."""
 
-    choices: tuple[NextChoice, ...]
-    """`after_minutes` counts from when the first of these is asked for."""
-    expected_cost_usd: Usd
-    """Of following them in place of the ladder."""
-    nothing_obtained: float
-    covers: str = field(metadata=PROSE)
-    """What is proven of this order."""
+    cost_usd: Cost
+    hours: Hours
+    finishes_at: Moment
+    deadline_probability: float | None
+    carbon_kg: float | None
+    phases: tuple[Phase, ...]
+    chance: float
+    """Of obtaining the machines of its first phase."""
+    chance_low: float
+    chance_high: float
+    chance_source: ChanceSource | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +68,9 @@ class CapacityLadder:
     """What is proven of the ladder, and what the plan's certificate covers."""
     cheapest_if_obtained: NextChoice | None = field(default=None, metadata=MAY_BE_ABSENT)
     """The configuration of least cost given that it is obtained, as if it were tried first; its cost is the objective of the
-    certificate. Absent where the plan itself is that."""
-    best_order: BestOrder | None = field(default=None, metadata=MAY_BE_ABSENT)
-    """Only beside plans that change machines, for jobs for the least cost; absent where no order is expected to cost less."""
+    certificate. Absent where the plan itself or `changing_machines` is that."""
+    changing_machines: ChangingMachines | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What the objective of the certificate is of, where that changes machines and the plan does not."""
     last_choice_by: Moment | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it
     later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""

@@ -168,17 +168,19 @@ class LadderStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BestOrder:
-    """The ladder of least expected cost if any choice may come first; `cost` is in micro-dollars, `value` and `bound` in USD.
+class ChangingPlan:
+    """A plan of two phases or with a standby that is cheapest if obtained, but does not come first on the ladder.
 
-    The bound is over all ladders of single configurations with the same last choice.
+    `chance` is that of its first machines, with an 80 % band.
     """
 
-    steps: tuple[LadderStep, ...]
-    cost: int
-    value: float
-    bound: float
-    nothing_obtained: float
+    phases: tuple[PhaseChoice, ...]
+    cost: CostMicros
+    hours: Hours
+    deadline_probability: float | None
+    chance: float
+    chance_band: tuple[float, float]
+    answer: CapacityAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +193,7 @@ class PlannedLadder:
     probability that no choice was obtained in its first try. `last_start_hours` after the job's start the
     last choice is asked for at the latest; None without a deadline, and for the least time. `cheapest` is the configuration
     of least cost if obtained, where the ladder of least expected cost begins with another one; the plan is then on that.
-    `best_order` is the ladder of single configurations that is expected to cost less than that of a plan that changes
-    machines; None where there is none. `considered` choices were solved over; `shapes` are the
+    `changing_machines` is the same where that is a plan of several phases. `considered` choices were solved over; `shapes` are the
     provider, region, instance type, price kind and nodes of those that are not certain.
     """
 
@@ -207,7 +208,7 @@ class PlannedLadder:
     considered: int
     last_start_hours: float | None = None
     cheapest: LadderStep | None = None
-    best_order: BestOrder | None = None
+    changing_machines: ChangingPlan | None = None
     answer: CapacityAnswer | None = None
     shapes: tuple[tuple[str, str, str, str, int], ...] = ()
 

@@ -186,6 +186,16 @@ def cost_answer(cost: CostMicros, phases: Sequence[PhaseChoice] = ()) -> shared.
     )
 
 
+def hours_answer(hours: shared.Hours) -> shared.Hours:
+    """The mean and the quantiles of the hours of a plan."""
+    return shared.Hours(
+        expected=rounded(hours.expected),
+        median=rounded(hours.median),
+        confident=rounded(hours.confident),
+        p95=rounded(hours.p95),
+    )
+
+
 def _at_band(cost: CostMicros, phases: Sequence[PhaseChoice]) -> tuple[Decimal | None, Decimal | None]:
     """The expected cost with every price at the low and at the high end of its band; None without expected prices.
 

@@ -35,6 +35,7 @@ from gpuplan.planner.serialization.phase_document import (
     correction_answer,
     cost_and_hours,
     cost_answer,
+    hours_answer,
     machines,
     phase_answer,
     usd,
@@ -60,7 +61,7 @@ def answer_body(
 def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "") -> model.Plan:
     """The plan, as yet without an id."""
     credited = after_credits(plan) if plan.settings.credits else None
-    start, hours = to_second(plan.start), _hours(plan.hours)
+    start, hours = to_second(plan.start), hours_answer(plan.hours)
     phases = tuple(phase_answer(phase, plan.start) for phase in plan.phases)
     phases, run_limit = with_run_limits(phases, hours, start, job.get("deadline"))
     return model.Plan(
@@ -79,9 +80,7 @@ def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "
         carbon_kg=maybe_rounded(summed([phase.carbon_kg for phase in plan.phases])),
         phases=phases,
         fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
-        capacity_ladder=None
-        if plan.ladder is None
-        else capacity_ladder_answer(plan.ladder, plan.job.objective, plan.start),
+        capacity_ladder=None if plan.ladder is None else capacity_ladder_answer(plan, plan.ladder),
         live_capacity=None if plan.capacity is None else live_capacity(plan.capacity),
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),
@@ -96,15 +95,6 @@ def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "
         actions=plan.actions,
         run_limit=run_limit,
         inventory=inventory or None,
-    )
-
-
-def _hours(hours: shared.Hours) -> shared.Hours:
-    return shared.Hours(
-        expected=rounded(hours.expected),
-        median=rounded(hours.median),
-        confident=rounded(hours.confident),
-        p95=rounded(hours.p95),
     )
 
 
@@ -129,7 +119,11 @@ def _certificate(plan: Planned) -> model.Certificate:
 def _ladder_proof(plan: Planned) -> model.LadderProof | None:
     """The proof of the expected cost of the ladder, where that is what the job asks to be least."""
     ladder = plan.ladder
-    if ladder is None or plan.job.objective != "cost" or not (ladder.steps or ladder.cheapest):
+    if (
+        ladder is None
+        or plan.job.objective != "cost"
+        or not (ladder.steps or ladder.cheapest or ladder.changing_machines)
+    ):
         return None
     bound = min(round(ladder.bound * 1e6), ladder.cost)
     return model.LadderProof(

@@ -42,7 +42,7 @@ class Step(NamedTuple):
     """A choice in the ladder: cost, family and region, and its chance by itself; None: always had.
 
     `answer` is the cloud's, if the chance comes from one; `hours` are at the job's confidence. `pool` is what one refusal
-    answers for.
+    answers for. A plan that changes machines is `only_first`.
     """
 
     micros: int
@@ -54,6 +54,7 @@ class Step(NamedTuple):
     short: float
     answer: Answer | None = None
     hours: float = 0.0
+    only_first: bool = False
 
 
 def capacity_ladder(context: Context, outcome: Outcome) -> list[Step]:
@@ -72,30 +73,28 @@ def capacity_ladder(context: Context, outcome: Outcome) -> list[Step]:
     chance_of(context, AT, steps[0])
     count = field_coverage.size(*AT, "next_choices")
     field_coverage.is_true(CHECK, (*AT, "next_choices"), count <= MOST_NEXT, MOST_NEXT, "more than a ladder may have")
-    if _tried(context, (*AT, "next_choices"), answers, steps) is None:
+    if not _tried(context, answers, steps):
         rest = ("expected_cost_usd", "nothing_obtained", "last_choice_by")
         field_coverage.tick(CHECK, *((*AT, name) for name in rest if field_coverage.has(*AT, name)))
         steps = []
     else:
         if count:
             _last_by(context, steps[-1].hours, count * prior.try_minutes / 60)
-        _followed(context, AT, "next_choices", steps, given=1)
-    if field_coverage.has(*AT, "best_order"):
-        _best_order(context, answers)
+        _followed(context, steps)
     return steps
 
 
-def _tried(context: Context, at: Path, answers: list[Answer], steps: list[Step]) -> list[Step] | None:
-    """Check the choices of a list, and append them to the steps before; None where one cannot run."""
+def _tried(context: Context, answers: list[Answer], steps: list[Step]) -> bool:
+    """Check the next choices, and append them to the first step; false where one cannot run."""
     field_coverage, minutes = context.field_coverage, capacity_prior().try_minutes
-    count = field_coverage.size(*at)
+    count = field_coverage.size(*AT, "next_choices")
     for number in range(count):
-        path: Path = (*at, number)
+        path: Path = (*AT, "next_choices", number)
         tried = choice(context, path)
         if tried is None:
             for later in range(number, count):
-                field_coverage.tick(CHECK, *((*at, later, name) for name in _STEP_FIGURES))
-            return None
+                field_coverage.tick(CHECK, *((*AT, "next_choices", later, name) for name in _STEP_FIGURES))
+            return False
         after = len(steps) * minutes
         field_coverage.is_number(CHECK, (*path, "after_minutes"), after, "not the tries before it")
         _in_time(context, path, tried.clock.confident + after / 60, tried.micros)
@@ -105,26 +104,7 @@ def _tried(context: Context, at: Path, answers: list[Answer], steps: list[Step])
         step = step_of(context, tried.named, field_coverage.micros(*path, "cost_usd"), answers)
         steps.append(step._replace(hours=tried.clock.confident))
         chance_of(context, path, steps[-1])
-    return steps
-
-
-def _best_order(context: Context, answers: list[Answer]) -> None:
-    """Check an order that is expected to cost less than the ladder; that of single plans stood here in older releases."""
-    field_coverage, at = context.field_coverage, (*AT, "best_order")
-    count = field_coverage.size(*at, "choices")
-    field_coverage.is_true(CHECK, (*at, "choices"), 1 <= count <= MOST_NEXT + 1, MOST_NEXT + 1, "too many or none")
-    field_coverage.is_true(
-        CHECK, at, context.submitted_plan.job.objective == "cost", None, "not a job for the least cost"
-    )
-    expected = (*at, "expected_cost_usd")
-    steps = _tried(context, (*at, "choices"), answers, [])
-    if not steps:
-        field_coverage.tick(CHECK, expected, (*at, "nothing_obtained"))
-        return
-    _followed(context, at, "choices", steps, given=0)
-    ladder = field_coverage.micros(*AT, "expected_cost_usd")
-    less = field_coverage.micros(*expected) < ladder
-    field_coverage.is_true(CHECK, expected, less, ladder / 1e6, "the ladder is not expected to cost more")
+    return True
 
 
 def _last_by(context: Context, hours: float, after: float) -> None:
@@ -245,16 +225,16 @@ def states(steps: list[Step]) -> tuple[Floats, list[Floats]]:
     ]
 
 
-def _followed(context: Context, at: Path, name: str, steps: list[Step], *, given: int) -> None:
-    """Check chances, expected cost and the chance of no choice; the first `given` steps are not in the list of this name."""
+def _followed(context: Context, steps: list[Step]) -> None:
+    """Check chances, expected cost and the chance of no choice."""
     field_coverage, outcome = context.field_coverage, _outcome_of(steps)
-    for number, then in enumerate(outcome.chances[given:]):
-        path = (*at, name, number, "chance_when_tried")
+    for number, then in enumerate(outcome.chances[1:]):
+        path = (*AT, "next_choices", number, "chance_when_tried")
         field_coverage.is_number(CHECK, path, then, "not its chance after the refusals before it", relative=NEAR)
     why = "not the expected cost of following the choices in order"
-    field_coverage.is_money(CHECK, (*at, "expected_cost_usd"), outcome.micros, why)
+    field_coverage.is_money(CHECK, (*AT, "expected_cost_usd"), outcome.micros, why)
     why = "not the chance of no choice"
-    field_coverage.is_number(CHECK, (*at, "nothing_obtained"), outcome.nothing, why, relative=NEAR)
+    field_coverage.is_number(CHECK, (*AT, "nothing_obtained"), outcome.nothing, why, relative=NEAR)
 
 
 def _chance_in(step: Step, state: str) -> float:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any
 
 from gpuplan.catalog.model.money import usd_micros, usd_text
@@ -46,6 +47,20 @@ class FieldCoverage:
         self._trusted: list[Path] = []
         self._figures = dict.fromkeys((rule.name for rule in RULES), 0)
         self._wrong: list[WrongFigure] = []
+        self._inner: tuple[Path, frozenset[str]] = ((), frozenset())
+
+    def with_the_figures_at(self, *path: str | int) -> "FieldCoverage":
+        """Coverage of the same document as if the figures of the mapping at the path stood in place of its own."""
+        inner = {name: self.value(*path, name) for name in self.keys(*path)}
+        other = copy(self)
+        other._body = {**self._body, **inner}
+        other._inner = (path, frozenset(inner))
+        return other
+
+    def _place(self, path: Path) -> Path:
+        """Where the figure stands in the document."""
+        at, names = self._inner
+        return (*at, *path) if path and path[0] in names else path
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -70,7 +85,7 @@ class FieldCoverage:
 
     def unusable(self, path: Path, message: str) -> UnusableInput:
         """The document cannot be read at the path."""
-        return UnusableInput.at(self._part, *path, message=message)
+        return UnusableInput.at(self._part, *self._place(path), message=message)
 
     def size(self, *path: str | int) -> int:
         """Length of the list at the path."""
@@ -180,16 +195,16 @@ class FieldCoverage:
         """Mark everything under these paths as taken on trust. Raises `UnusableInput` where one is missing."""
         for path in paths:
             self.value(*path)
-        self._trusted += paths
+        self._trusted += map(self._place, paths)
 
     def _tick(self, check: str, path: Path) -> None:
         self._figures[check] += 1
-        self._seen.add(path)
+        self._seen.add(self._place(path))
 
     def _add(self, check: str, path: Path, stated: Any, expected: Any, why: str) -> None:
         expected = float(f"{expected:.9g}") if isinstance(expected, float) else expected
         self._wrong.append(
-            WrongFigure(figure=Fault(path, "").field, check=check, stated=stated, found=expected, why=why)
+            WrongFigure(figure=Fault(self._place(path), "").field, check=check, stated=stated, found=expected, why=why)
         )
 
     # --- closing ----------------------------------------------------------------------------------

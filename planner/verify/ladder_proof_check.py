@@ -1,14 +1,15 @@
 """Check that the ladder begins with the right choice: against every selection and order of the choices that a plan names.
 
-Besides the ladder's own choices these are the configuration that is cheapest if obtained. A ladder of the same last choice
-from among them never costs less, and the stated bound is above none of them.
+Besides the ladder's own choices this is what is cheapest if obtained. A ladder of the same last choice from among them never
+costs less, and the stated bound is above none of them. A plan that changes machines may only come first, and counts as its cost
+over one less the least saving of a move.
 """
 
 import math
 from collections.abc import Iterator
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
-from gpuplan.planner.verify.alternatives_check import choice
+from gpuplan.planner.verify.alternatives_check import WITHOUT_A_MOVE, choice
 from gpuplan.planner.verify.capacity_ladder_check import (
     AT,
     CHECK,
@@ -26,6 +27,7 @@ from gpuplan.planner.verify.stated_answers import answers_of
 from gpuplan.planner.verify.verification_context import Context
 
 CHEAPEST: Path = (*AT, "cheapest_if_obtained")
+CHANGING: Path = (*AT, "changing_machines")
 PROOF: Path = ("certificate", "ladder")
 #: Micro-dollars that sums of doubles and whole micro-dollars may differ by, and the relative saving that changes no order.
 ROOM, EQUAL = 2.0, 2e-6
@@ -37,23 +39,30 @@ def least_if_obtained(context: Context, outcome: Outcome) -> int:
     return context.field_coverage.micros(*CHEAPEST, "cost_usd") if stated else outcome.micros
 
 
-def ladder_proof(context: Context, outcome: Outcome, steps: list[Step]) -> None:
-    """Check the cheapest choice if obtained, and objective, bound and gap of the ladder; older plans have neither."""
+def ladder_proof(context: Context, outcome: Outcome, steps: list[Step], changing: Outcome | None) -> None:
+    """Check the cheapest choice if obtained, and objective, bound and gap of the ladder; older plans have neither.
+
+    `changing` is the plan that changes machines, where that is cheapest if obtained and the plan does not.
+    """
     field_coverage, of_cost = context.field_coverage, context.submitted_plan.job.objective == "cost"
-    others = _cheapest(context, outcome)
+    others = _cheapest(context, outcome) + _changing(context, outcome, changing)
+    others += [] if outcome.alone is not None else _without_a_move(context)
     if not field_coverage.has(*PROOF):
-        field_coverage.is_true(CHECK, CHEAPEST, not others, None, "the certificate says nothing of the ladder")
+        stated = field_coverage.has(*CHEAPEST) or changing is not None
+        field_coverage.is_true(CHECK, AT, not stated, None, "the certificate says nothing of the ladder")
         return
     field_coverage.is_true(CHECK, PROOF, of_cost, None, "not a job for the least cost")
     objective = field_coverage.micros(*AT, "expected_cost_usd")
     field_coverage.is_money(CHECK, (*PROOF, "objective_usd"), objective, "not what the ladder costs", relative=0.0)
     field_coverage.tick(CHECK, (*PROOF, "bound_usd"), (*PROOF, "gap"))
     least = float(objective)
-    if outcome.alone is not None and steps:
-        least = min(_expected(context, steps, others), default=least)
+    if steps:
+        first = steps[0] if outcome.alone is not None else _as_it_counts(context, steps[0])
+        comparable = objective + first.chance * (first.micros - steps[0].micros)
+        least = min(_expected(context, [first, *steps[1:]], others), default=comparable)
         room = ROOM + EQUAL * least
         why = "another first choice or order of the choices named costs less"
-        field_coverage.is_true(CHECK, (*PROOF, "objective_usd"), objective <= least + room, least / 1e6, why)
+        field_coverage.is_true(CHECK, (*PROOF, "objective_usd"), comparable <= least + room, least / 1e6, why)
     bound, gap = field_coverage.micros(*PROOF, "bound_usd"), field_coverage.number(*PROOF, "gap")
     low = bound <= min(least, objective) + ROOM + NEAR * least
     field_coverage.is_true(
@@ -92,6 +101,38 @@ def _cheapest(context: Context, outcome: Outcome) -> list[Step]:
     return [step._replace(hours=cheapest.clock.confident)]
 
 
+def _changing(context: Context, outcome: Outcome, changing: Outcome | None) -> list[Step]:
+    """Check the chance of the plan that changes machines and does not come first, whose cost the certificate proves."""
+    if changing is None:
+        return []
+    one = outcome.alone is not None and changing.alone is None and not context.field_coverage.has(*CHEAPEST)
+    context.field_coverage.is_true(
+        CHECK, CHANGING, one, None, "not a plan that changes machines beside one that does not"
+    )
+    step = step_of(context, changing.machines[0], changing.micros, answers_of(context))
+    chance_of(context, CHANGING, step)
+    return [_as_it_counts(context, step._replace(hours=changing.confident))]
+
+
+def _without_a_move(context: Context) -> list[Step]:
+    """The cheapest single configuration, which stands among the alternatives of a plan that changes machines."""
+    field_coverage = context.field_coverage
+    for number in range(field_coverage.size("alternatives")):
+        path: Path = ("alternatives", number)
+        if field_coverage.value(*path, "label") == WITHOUT_A_MOVE and field_coverage.value(*path, "meets_deadline"):
+            named = context.counter.named(field_coverage, path)
+            if named is not None and field_coverage.value(*path, "meets_budget"):
+                step = step_of(context, named, field_coverage.micros(*path, "cost_usd"), answers_of(context))
+                return [step._replace(hours=field_coverage.number(*path, "hours_confident"))]
+    return []
+
+
+def _as_it_counts(context: Context, step: Step) -> Step:
+    """A plan that changes machines, with what it counts as in place of its cost."""
+    least = context.submitted_plan.settings.least_saving_of_a_move_percent
+    return step._replace(micros=round(step.micros / (1 - least / 100)), only_first=True)
+
+
 def _expected(context: Context, steps: list[Step], others: list[Step]) -> Iterator[float]:
     """Expected micro-dollars of every selection and order of these that ends with the last step and is in time."""
     *before, last = steps
@@ -109,7 +150,8 @@ def _expected(context: Context, steps: list[Step], others: list[Step]) -> Iterat
             return
         pools = [last.pool, *(rest[i].pool for i in tried)]
         for i, step in enumerate(rest):
-            if step.pool not in pools and in_time(step, len(tried)):
+            may_be_here = not (tried and step.only_first) and in_time(step, len(tried))
+            if step.pool not in pools and may_be_here:
                 got = weight * chances[i]
                 yield from ladders(weight - got, paid + float(got.sum()) * step.micros, (*tried, i))
 

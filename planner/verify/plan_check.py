@@ -7,7 +7,7 @@ Lower bound on the cost of an offer from the dense peak of its accelerators.
 A modelled goodput is below 1. The bound needs neither the estimator nor a node count.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from gpuplan.catalog.model.accelerators import accelerators
@@ -21,7 +21,7 @@ from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
 from gpuplan.planner.verify.estimator_port import Work
 from gpuplan.planner.verify.field_coverage import SHOWN
-from gpuplan.planner.verify.ladder_proof_check import ladder_proof, least_if_obtained
+from gpuplan.planner.verify.ladder_proof_check import CHANGING, ladder_proof, least_if_obtained
 from gpuplan.planner.verify.named_offers import second_text
 from gpuplan.planner.verify.offer_counts import counts
 from gpuplan.planner.verify.offer_groups import OfferGroup
@@ -70,19 +70,24 @@ def check_planned(context: Context) -> SingleComparison | PhasedComparison:
     least = 0
     if plan_outcome is not None:
         sums(context, plan_outcome)
-        least = least_if_obtained(context, plan_outcome)
-        phased = in_phases(context, _limit(context, plan_outcome), plan_micros=least)
-        certificate(context, plan_outcome, survey, phased)
+        changing = _changing_machines(context)
+        proven = changing or (context, plan_outcome)
+        least = least_if_obtained(*proven)
+        phased = in_phases(context, _limit(*proven), plan_micros=least)
+        certificate(*proven, survey, phased)
         sensitivity(context, plan_outcome, survey)
         alternatives(context, survey, moves=plan_outcome.alone is None)
         other_framework(context, plan_outcome.micros)
         commitments(context, None if plan_outcome.alone is None else plan_outcome.alone.part.named)
         credit_use(context, plan_outcome.spent, plan_outcome.confident)
-        ladder_proof(context, plan_outcome, capacity_ladder(context, plan_outcome))
+        ladder_proof(
+            context, plan_outcome, capacity_ladder(context, plan_outcome), None if changing is None else changing[1]
+        )
         fallback(context, None if plan_outcome.alone is None else plan_outcome.alone.part, plan_outcome.micros)
     run_limits(context)
     frontier(context, survey)
-    counts(context, survey, phases=context.field_coverage.size("phases"))
+    at = CHANGING if context.field_coverage.has(*CHANGING) else ()
+    counts(context, survey, phases=context.field_coverage.size(*at, "phases"))
     return covers(context, survey, phased, None if plan_outcome is None else least / 1e6)
 
 
@@ -93,6 +98,18 @@ def outcome(context: Context) -> Outcome | None:
         return with_standby(context)
     phases = ran(context)
     return None if phases is None else of_phases(context, *phases)
+
+
+def _changing_machines(context: Context) -> tuple[Context, Outcome] | None:
+    """The plan that changes machines and is cheapest if obtained, checked in full, where the plan itself is another."""
+    if not context.field_coverage.has(*CHANGING):
+        return None
+    inner = replace(context, field_coverage=context.field_coverage.with_the_figures_at(*CHANGING))
+    changing = outcome(inner)
+    if changing is None:
+        return None
+    sums(inner, changing)
+    return inner, changing
 
 
 def _limit(context: Context, outcome: Outcome) -> float:

@@ -4,7 +4,7 @@ import math
 
 from gpuplan.planner.verify.configuration_enumeration import at_price
 from gpuplan.planner.verify.configuration_survey import Survey, slope
-from gpuplan.planner.verify.ladder_proof_check import CHEAPEST
+from gpuplan.planner.verify.ladder_proof_check import CHANGING, CHEAPEST
 from gpuplan.planner.verify.offer_groups import OfferGroup
 from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.verification_context import Context
@@ -51,7 +51,7 @@ def _optimal_until(context: Context, outcome: Outcome, survey: Survey) -> None:
     if outcome.alone is None:
         field_coverage.is_same(CHECK, at, None, "several prices hold it together")
         return
-    if field_coverage.has(*CHEAPEST):
+    if field_coverage.has(*CHEAPEST) or field_coverage.has(*CHANGING):
         field_coverage.is_same(CHECK, at, None, "another choice is the cheapest: chances decide")
         return
     cost_breakdown, named = outcome.alone.cost_breakdown, outcome.alone.part.named

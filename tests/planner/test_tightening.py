@@ -14,7 +14,7 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner import planning
 from gpuplan.planner.model.job import Constraints, Explicit, Preset, TrainingJob
-from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.outcome import NoPlan, PhaseChoice, Planned
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from tests.planner.least_cost import least_cost
@@ -54,9 +54,10 @@ def planned(job: TrainingJob, columns: Columns) -> Planned | None:
 
 
 def objective(outcome: Planned | NoPlan | None) -> float:
-    """What the job asked to be least, in the units in which plans are compared; inf where there is no plan.
+    """What the job asked to be least if obtained, in the units in which plans are compared; inf where there is no plan.
 
-    A plan that changes machines counts as more than its cost, since a change has to save something.
+    A plan that changes machines counts as more than its cost, since a change has to save something. Where the ladder begins
+    with another choice, the law is about what is cheapest if obtained.
     """
     if not isinstance(outcome, Planned):
         return float("inf")
@@ -64,8 +65,14 @@ def objective(outcome: Planned | NoPlan | None) -> float:
         return round(outcome.hours.confident * 1e6)
     if outcome.job.objective == "carbon":
         return round(sum(phase.carbon_kg or 0.0 for phase in outcome.phases) * 1e6)
-    moves = len(outcome.phases) > 1
+    moves = len(phases_if_obtained(outcome)) > 1
     return least_cost(outcome) / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
+
+
+def phases_if_obtained(outcome: Planned) -> tuple[PhaseChoice, ...]:
+    """The phases of the cheapest plan if obtained; those of the plan where that is on another single configuration."""
+    changing = None if outcome.ladder is None else outcome.ladder.changing_machines
+    return outcome.phases if changing is None else changing.phases
 
 
 def tightened(draw: random.Random, job: TrainingJob, planned: Planned | None) -> TrainingJob:
@@ -133,14 +140,14 @@ def never_better(job: TrainingJob, tighter: TrainingJob, outcome: Planned | None
     after = planned(tighter, columns)
     if after is not None and tighter.deadline_hours != job.deadline_hours and has_standby(after):
         assert outcome is not None or job.budget_usd is not None, (job, tighter)
-        used = tuple(dict.fromkeys(phase.choice.offer for phase in after.phases))
+        used = tuple(dict.fromkeys(phase.choice.offer for phase in phases_if_obtained(after)))
         after = planned(job, columns_of("of the plan", columns.observed_at, columns.instance_types, used))
     gap = 0.0 if outcome is None else outcome.proof.certificate.gap
     assert objective(after) >= objective(outcome) * (1 - gap), (job, tighter)
 
 
 def has_standby(outcome: Planned) -> bool:
-    return any(phase.role == "standby" for phase in outcome.phases)
+    return any(phase.role == "standby" for phase in phases_if_obtained(outcome))
 
 
 def never_better_when_tightened(job: TrainingJob, columns: Columns, draw: random.Random) -> None:

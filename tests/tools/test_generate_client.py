@@ -32,6 +32,6 @@ def test_a_change_to_the_awaiting_client_makes_the_other_one_stale() -> None:
 
 
 def test_types_stay_where_users_import_them_when_the_module_of_the_service_is_split() -> None:
-    assert {"CapacityLadder", "NextChoice", "ChanceSource", "BestOrder"} <= vars(shared).keys()
+    assert {"CapacityLadder", "NextChoice", "ChanceSource", "ChangingMachines"} <= vars(shared).keys()
     assert {"JobRuns", "SpendingRate", "BreakEven"} <= vars(procurement).keys()
     assert not [name for name in PARTS if (CLIENT / "answers" / f"{name}.py").exists()]

@@ -86,8 +86,11 @@ def test_the_head_of_an_answer_claims_what_its_certificate_proves(
         ),
     ],
 )
-def test_a_plan_that_begins_with_dearer_machines_is_not_called_the_cheapest(gap: float, head: str, why: str) -> None:
-    ladder = {"cheapest_if_obtained": {"instance_type": "p5.48xlarge"}}
+@pytest.mark.parametrize("name", ["cheapest_if_obtained", "changing_machines"])
+def test_a_plan_that_begins_with_dearer_machines_is_not_called_the_cheapest(
+    gap: float, head: str, why: str, name: str
+) -> None:
+    ladder: dict[str, Any] = {name: {}}
     plan = {"certificate": {"gap": 0.0, "ladder": {"gap": gap}}, "capacity_ladder": ladder}
     typed = answer_of(Plan, plan)
     assert (best_of(typed), why_nothing_of(typed)) == (head, why)

@@ -25,7 +25,7 @@ from gpuplan.api.presentation.short_plan import (
     ladder_lines,
     shown_choices,
 )
-from gpuplan.api.presentation.text_formatting import chance, duration, number, usd
+from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, usd
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
@@ -82,6 +82,14 @@ JOBS.append(
         id="one-machine-in-two-zones",
     )
 )
+CHEAPER_WITH_A_STANDBY: dict[str, Any] = {
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": 5e8, "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "deadline": "4h",
+    "start": "2026-11-20T00:00:00Z",
+    "constraints": {"max_nodes": 8},
+}
+JOBS.append(pytest.param(CHEAPER_WITH_A_STANDBY, id="cheaper-with-a-standby"))
 
 
 def shown(answer: PlanAnswer, *, coloured: bool = False) -> str:
@@ -211,9 +219,24 @@ def test_the_cheapest_if_obtained_is_not_named_again_after_the_next_choices() ->
         assert ladder_lines(answer_of(Plan, PLAN["plan"] | {"capacity_ladder": ladder})) == lines
 
 
+def test_a_cheaper_plan_with_a_standby_that_is_hard_to_obtain_stays_visible(gpuplan: Services) -> None:
+    answer = gpuplan.plans.plan(CHEAPER_WITH_A_STANDBY, now=NOW, save=False)
+    assert isinstance(answer, PlannedAnswer)
+    ladder = answer.plan.capacity_ladder
+    assert len(answer.plan.phases) == 1
+    assert ladder is not None
+    assert ladder.changing_machines is not None
+    assert ladder.changing_machines.cost_usd.expected == answer.plan.certificate.objective_usd
+    text = words(shown(answer))
+    assert "least average cost" in text
+    cost = usd(ladder.changing_machines.cost_usd.expected)
+    assert f"on demand standing by: {cost}, chance {percent(ladder.changing_machines.chance)}" in text
+
+
 def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services) -> None:
     job = yaml.safe_load((FILES / "llama-3-8b.yaml").read_text(encoding="utf-8"))
     job["training"]["framework"] = "any"
+    job["deadline"] = "10d"
     answer = gpuplan.plans.plan(job, now=NOW, save=False)
     assert isinstance(answer, PlannedAnswer)
     beside = list(different_alternatives(answer.plan))

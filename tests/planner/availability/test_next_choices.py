@@ -103,12 +103,15 @@ def least_by_loops(
     *,
     any_first: bool = False,
     begins_on: tuple[object, ...] | None = None,
+    moving: Priced | None = None,
 ) -> float | None:
     """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice.
 
-    With `any_first` they may begin anywhere, or only in the pool `begins_on`, but end as those do.
+    With `any_first` they may begin anywhere, or only in the pool `begins_on`, but end as those do. `moving` is a plan that
+    changes machines, priced as a whole on its first ones: it is that `first`, and no later choice.
     """
     feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
+    feasible += [] if moving is None else [moving]
     offers = list(dict.fromkeys(priced.offer.key for priced in feasible))
     parts = [item_of(priced, columns, job, offers.index(priced.offer.key), live) for priced in feasible]
     groups = list(dict.fromkeys(part[1] for part in parts))
@@ -119,7 +122,7 @@ def least_by_loops(
         short = shortages[items[i][3]]
         return items[i][5] * (1 - (short[0] if items[i][4] else short[1]))
 
-    begin = next(i for i, priced in enumerate(feasible) if _pool(priced) == first)
+    begin = next(i for i, priced in enumerate(feasible) if _pool(priced) == first and moving in (None, priced))
     best: float | None = None
     floor = 0.0
     for position in range(2, 6):
@@ -134,7 +137,8 @@ def least_by_loops(
         floor = certain if position == 2 else floor
         last = min((i for i in able if min(chance(i), 0.9) == certain), key=lambda i: items[i][0])
         begins = () if any_first else (begin,)
-        middle = [i for i in range(len(items)) if i not in (*begins, last) and items[i][0] < items[last][0]]
+        left_out = (last, *begins, *(() if moving is None else (begin,)))
+        middle = [i for i in range(len(items)) if i not in left_out and items[i][0] < items[last][0]]
         for size in range(min(position, 5) - len(begins)):
             for between in permutations(middle, size):
                 order = (*begins, *between, last)
@@ -151,14 +155,14 @@ def least_by_loops(
 
 def cheapest_pool(planned: Planned, ladder: PlannedLadder) -> tuple[object, ...]:
     """The pool of what is cheapest if obtained, with which the loops begin or which they leave out as the last choice."""
-    return _pool_of(planned.phases[0].choice.offer if ladder.cheapest is None else ladder.cheapest.choice.offer)
+    return pool_of(planned.phases[0].choice.offer if ladder.cheapest is None else ladder.cheapest.choice.offer)
 
 
 def _pool(priced: Priced) -> tuple[object, ...]:
-    return _pool_of(priced.offer)
+    return pool_of(priced.offer)
 
 
-def _pool_of(offer: Offer) -> tuple[object, ...]:
+def pool_of(offer: Offer) -> tuple[object, ...]:
     return (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
 
 
@@ -206,7 +210,7 @@ def test_a_plan_begins_with_the_first_of_the_best_of_every_offer_and_order(seed:
     assert least is not None
     assert ladder.value * 1e6 == pytest.approx(least, rel=2e-6, abs=2.0)
     assert ladder.bound <= ladder.value
-    pool, first = cheapest_pool(planned, ladder), _pool_of(planned.phases[0].choice.offer)
+    pool, first = cheapest_pool(planned, ladder), pool_of(planned.phases[0].choice.offer)
     assert least_by_loops(job, columns, pool, any_first=True, begins_on=first) == pytest.approx(
         least, rel=2e-6, abs=2.0
     )

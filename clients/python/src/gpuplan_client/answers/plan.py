@@ -45,7 +45,7 @@ class LadderProof(TypedDict):
     objective_usd: Usd
     """What following the ladder is expected to cost."""
     bound_usd: Usd
-    """No ladder of at most five choices whose last one is as certain and as cheap is expected to cost less, over all offers."""
+    """No ladder of at most five choices that begins with any configuration, or with the cheapest plan that changes machines,\n    and whose last one is as certain and as cheap, is expected to cost less, over all offers. Beginning with another plan that\n    changes machines costs no less than the certificate's bound."""
     gap: float
     """(objective - bound) / objective."""
 
@@ -54,7 +54,7 @@ class Certificate(TypedDict):
     """The proof: objective and lower bound, how many offers and configurations were compared, and what was rejected why."""
 
     objective_usd: Usd
-    """Of the cheapest plan given that its machines are obtained: the cost of the plan, or of `cheapest_if_obtained`."""
+    """Of the cheapest plan given that its machines are obtained: the cost of the plan, or of `cheapest_if_obtained` or\n    `changing_machines` of its capacity ladder."""
     bound_usd: Usd
     gap: float
     """(objective - bound) / objective; 0: proven cheapest."""

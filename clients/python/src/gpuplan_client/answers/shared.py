@@ -259,16 +259,20 @@ class NextChoice(Configuration):
     chance_source: NotRequired[ChanceSource]
 
 
-class BestOrder(TypedDict):
-    """Single configurations in an order that is expected to cost less than the ladder of a plan that changes machines."""
+class ChangingMachines(TypedDict):
+    """The plan in two phases or with a standby that is cheapest if obtained, where following it is expected to cost more."""
 
-    choices: list[NextChoice]
-    """`after_minutes` counts from when the first of these is asked for."""
-    expected_cost_usd: Usd
-    """Of following them in place of the ladder."""
-    nothing_obtained: float
-    covers: str
-    """What is proven of this order."""
+    cost_usd: Cost
+    hours: Hours
+    finishes_at: Moment
+    deadline_probability: float | None
+    carbon_kg: float | None
+    phases: list[Phase]
+    chance: float
+    """Of obtaining the machines of its first phase."""
+    chance_low: float
+    chance_high: float
+    chance_source: NotRequired[ChanceSource]
 
 
 class CapacityLadder(TypedDict):
@@ -290,9 +294,9 @@ class CapacityLadder(TypedDict):
     covers: str
     """What is proven of the ladder, and what the plan's certificate covers."""
     cheapest_if_obtained: NotRequired[NextChoice]
-    """The configuration of least cost given that it is obtained, as if it were tried first; its cost is the objective of the\n    certificate. Absent where the plan itself is that."""
-    best_order: NotRequired[BestOrder]
-    """Only beside plans that change machines, for jobs for the least cost; absent where no order is expected to cost less."""
+    """The configuration of least cost given that it is obtained, as if it were tried first; its cost is the objective of the\n    certificate. Absent where the plan itself or `changing_machines` is that."""
+    changing_machines: NotRequired[ChangingMachines]
+    """What the objective of the certificate is of, where that changes machines and the plan does not."""
     last_choice_by: NotRequired[Moment]
     """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it\n    later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""
     chance_source: NotRequired[ChanceSource]
