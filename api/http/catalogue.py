@@ -42,14 +42,7 @@ class OfferQuery(BaseModel):
 
     def wanted(self) -> OfferFilter:
         """The filters without the paging."""
-        return OfferFilter(
-            provider=self.provider,
-            region=self.region,
-            accelerator=self.accelerator,
-            kind=self.kind,
-            instance_type=self.instance_type,
-            geography=self.geography,
-        )
+        return OfferFilter(**self.model_dump(exclude={"snapshot", "limit", "cursor"}))
 
 
 @router.get(

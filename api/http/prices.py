@@ -57,14 +57,7 @@ class PriceQuery(_Paged):
 
     def wanted(self) -> HistoryFilter:
         """The filters without the paging. Raises `UnusableInput` at `since`."""
-        return HistoryFilter(
-            instance_type=self.instance_type,
-            provider=self.provider,
-            region=self.region,
-            zone=self.zone,
-            kind=self.kind,
-            since=read_since(self.since),
-        )
+        return HistoryFilter(**self.model_dump(exclude={"since", "limit", "cursor"}), since=read_since(self.since))
 
 
 class DiffQuery(_Paged):

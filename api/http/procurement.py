@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
+from gpuplan.api.http.operations import SnapshotQuery
 from gpuplan.api.http.path_ids import DecisionId
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
@@ -18,12 +18,6 @@ from gpuplan.planner.model.procurement import DecisionAnswer
 router = APIRouter()
 
 
-class BuyQuery(BaseModel):
-    """Query parameters of a decision, besides the forecast."""
-
-    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
-
-
 @router.post(
     "/v1/buy",
     summary="Decide what to buy, commit to and rent for a forecast of jobs",
@@ -32,7 +26,7 @@ class BuyQuery(BaseModel):
 )
 async def buy(
     request: Request,
-    query: Annotated[BuyQuery, Query()],
+    query: Annotated[SnapshotQuery, Query()],
     gpuplan: OurGpuplan,
     quick: OurWorkers,
     workers: OurLongWorkers,

@@ -14,9 +14,11 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 from standardwebhooks.webhooks import Webhook
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+from gpuplan.api.notifications import retries
 from gpuplan.api.notifications.channels import Receiver
+from gpuplan.api.notifications.retries import MAY_PASS, Again, Wait
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.security.public_connection import PRIVATE, NotPublic, Reaching
@@ -25,7 +27,6 @@ from gpuplan.providers.error_redaction import redacted_text
 
 #: Enough of a response to show why a message was refused.
 _MOST_BYTES_HEARD = 300
-_MAY_PASS = frozenset({408, 425, 429})
 #: The longest text object of a block (docs.slack.dev/reference/block-kit/blocks/section-block).
 LONGEST_TEXT = 3_000
 #: The three special characters of Slack's markup; escaped text cannot become a link or a mention.
@@ -34,19 +35,10 @@ _SMALL_PRINT = (("job", "job"), ("plan", "plan_id"), ("snapshot", "snapshot_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(retries.Patience):
     """Time limits of one message, and of one channel in one run."""
 
-    attempts: int = 4
-    attempt_seconds: float = 15.0
-    first_wait_seconds: float = 1.0
-    longest_wait_seconds: float = 30.0
     channel_seconds: float = 600.0
-
-    @property
-    def message_seconds(self) -> float:
-        """The longest time for which one message is being sent."""
-        return self.attempts * (self.attempt_seconds + self.longest_wait_seconds)
 
 
 class NotTaken(Exception):
@@ -57,14 +49,6 @@ class NotTaken(Exception):
         super().__init__(message)
         self.final = final
         self.attempts = attempts
-
-
-class _Again(Exception):
-    """A retry may succeed in a moment, or in `wait_seconds` if the receiver gave a time."""
-
-    def __init__(self, message: str, wait_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.wait_seconds = wait_seconds
 
 
 class _Later(Exception):
@@ -99,15 +83,15 @@ async def send(
     document = slack_message(payload) if to.kind == "slack" else payload
     body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     retrying = AsyncRetrying(
-        retry=retry_if_exception_type(_Again),
+        retry=retry_if_exception_type(Again),
         stop=stop_after_attempt(patience.attempts),
-        wait=_Wait(patience),
+        wait=Wait(patience),
         reraise=True,
     )
     sending = _SENDING.set(True)
     try:
         await retrying(_attempt, client, to, message_id, body, patience)
-    except (_Again, _Later, _Never) as error:
+    except (Again, _Later, _Never) as error:
         attempts = int(retrying.statistics["attempt_number"])
         # A receiver's text is untrusted: strip control characters before it reaches a terminal or a database.
         text = plain(redacted_text(error, secrets=to.secrets))
@@ -139,9 +123,9 @@ async def _attempt(client: httpx.AsyncClient, to: Receiver, message_id: str, bod
         # The message stays queued while somebody corrects the name or the settings.
         raise _Later(str(error)) from None
     except (TimeoutError, httpx.TimeoutException):
-        raise _Again(f"no answer within {patience.attempt_seconds:g} s") from None
+        raise Again(f"no answer within {patience.attempt_seconds:g} s") from None
     except httpx.TransportError as error:
-        raise _Again(f"{type(error).__name__}: {error}") from None
+        raise Again(f"{type(error).__name__}: {error}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _Never(f"{type(error).__name__}: {error}") from None
     if not response.is_success:
@@ -175,12 +159,12 @@ def _refusal(response: httpx.Response, heard: str, patience: Patience) -> Except
     description = f"HTTP {status} {response.reason_phrase}".strip() + (f": {heard}" if heard else "")
     if response.is_redirect or 300 <= status < 400:
         return _Never(f"HTTP {status}: a redirect, which is not followed; use the address of its target")
-    if status not in _MAY_PASS and status < 500:
+    if status not in MAY_PASS and status < 500:
         return _Never(description)
     asked = _asked_to_wait(response.headers.get("retry-after", ""))
     if asked is not None and asked > patience.longest_wait_seconds:
         return _Later(f"{description}; it asks to wait {asked:.0f} s")
-    return _Again(description, asked)
+    return Again(description, asked)
 
 
 def _asked_to_wait(text: str) -> float | None:
@@ -193,22 +177,6 @@ def _asked_to_wait(text: str) -> float | None:
         return None
     aware = until if until.tzinfo else until.replace(tzinfo=UTC)
     return max(0.0, (aware - datetime.now(UTC)).total_seconds())
-
-
-class _Wait:
-    """The delay that the receiver requests, else twice the previous one."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._backing_off = wait_exponential_jitter(
-            multiplier=patience.first_wait_seconds,
-            max=patience.longest_wait_seconds,
-            jitter=patience.first_wait_seconds / 2,
-        )
-
-    def __call__(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.wait_seconds if isinstance(error, _Again) else None
-        return float(self._backing_off(state)) if asked is None else asked
 
 
 def slack_message(payload: JsonObject) -> JsonObject:

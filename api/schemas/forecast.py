@@ -142,7 +142,6 @@ def parse_forecast(document: JsonObject, *, now: datetime) -> Forecast:
         raise UnusableInput(*faults)
     if given.discount_rate is None:
         notes.append(f"discount_rate was not given: {DEFAULT_DISCOUNT_RATE:.0%} per year")
-    limits = given.limits
     return Forecast(
         name=given.name,
         start=start,
@@ -153,13 +152,7 @@ def parse_forecast(document: JsonObject, *, now: datetime) -> Forecast:
         scenarios=tuple(scenarios.items()),
         machines=machines,
         commitments=kinds,
-        limits=Limits(
-            slots=limits.slots,
-            power_watts=limits.power_watts,
-            cooling_watts=limits.cooling_watts,
-            upfront_usd=limits.upfront_usd,
-            machines=limits.machines,
-        ),
+        limits=Limits(**given.limits.model_dump(exclude={"ecc", "vendors"})),
         jobs_wait=given.jobs_wait,
         turned_down=turned_down,
         assumptions=tuple(notes),
@@ -217,12 +210,7 @@ def _rules(given: ForecastDocument, notes: list[str], faults: list[Fault]) -> Pu
         residual_share=DEFAULT_RESIDUAL_SHARE if given.residual_share is None else given.residual_share,
         has_host=host == "have",
         host_usd=given.host_usd,
-        slots=limits.slots,
-        power_watts=limits.power_watts,
-        cooling_watts=limits.cooling_watts,
-        upfront_usd=limits.upfront_usd,
-        ecc=limits.ecc,
-        vendors=limits.vendors,
+        **limits.model_dump(exclude={"machines"}),
     )
 
 

@@ -1,6 +1,6 @@
 """The audit log: who did what."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from gpuplan.api.schemas.access import AuditEntry
@@ -36,16 +36,4 @@ class AuditLogService(ContextService):
 
 def shown_record(stored: StoredAudit) -> AuditEntry:
     """A record of the audit log under its number."""
-    record = stored.record
-    return AuditEntry(
-        number=stored.number,
-        at=record.at.isoformat(),
-        identity=record.identity,
-        name=record.name,
-        via=record.via,
-        action=record.action,
-        subject=record.subject,
-        outcome=record.outcome,
-        request_id=record.request_id,
-        address=record.address,
-    )
+    return AuditEntry(number=stored.number, **asdict(stored.record) | {"at": stored.record.at.isoformat()})

@@ -28,7 +28,7 @@ from gpuplan.api.services.plan_notes import NoteService
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.portfolios import PortfolioService
-from gpuplan.api.services.price_lookups import PriceHistoryService
+from gpuplan.api.services.price_history import PriceHistoryService
 from gpuplan.api.services.procurement import ProcurementService
 from gpuplan.api.services.quotas import QuotaService
 from gpuplan.api.services.refreshes import RefreshService

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.prices import (
     ComparedSnapshot,
     ObservedSpan,
@@ -16,6 +17,7 @@ from gpuplan.api.schemas.prices import (
     SnapshotComparison,
     TypeChangeRow,
 )
+from gpuplan.api.services.service_context import ContextService
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import start_of_day
 from gpuplan.catalog.model.regions import regions
@@ -92,33 +94,91 @@ def read_since(text: str | None) -> datetime | None:
         raise UnusableInput.at("since", message=message) from None
 
 
-def price_page(
-    store: Store, wanted: HistoryFilter, *, snapshot_id: str, start: int = 0, limit: int | None = None
-) -> PricePage:
-    """The prices that match, up to a snapshot, by offer and time, from the `start`-th on.
+class PriceHistoryService(ContextService):
+    """Reads stored prices and compares snapshots."""
 
-    Raises `UnusableInput` for an instance type that never had a price, with the nearest names, and for a filter
-    that none of its offers meets.
-    """
-    name, points = _of_type(store, wanted.instance_type, snapshot_id)
-    for field, value, part, matches in (
-        ("provider", wanted.provider, 0, _same),
-        ("region", wanted.region, 1, _glob),
-        ("zone", wanted.zone, 2, _same),
-        ("kind", wanted.kind, 4, _same),
-    ):
-        if value is not None:
-            points = _matching(points, field, value, part, matches)
-    since = wanted.since
-    shown = [point for point in points if since is None or point.until is None or point.until > since]
-    end = len(shown) if limit is None else min(len(shown), start + limit)
-    return PricePage(
-        snapshot_id=snapshot_id,
-        instance_type=name,
-        points=shown[start:end],
-        total=len(shown),
-        next_index=end if end < len(shown) else None,
-    )
+    def prices(
+        self, wanted: HistoryFilter, *, snapshot: str | None = None, start: int = 0, limit: int | None = None
+    ) -> PricePage:
+        """The prices that match, up to a snapshot (by default the current one), by offer and time, from the `start`-th on.
+
+        Raises `UnusableInput` for an instance type that never had a price, with the nearest names, and for a filter
+        that none of its offers meets.
+        """
+        last = self.last_snapshot(snapshot)
+        name, points = _of_type(self._context.store, wanted.instance_type, last)
+        for field, value, part, matches in (
+            ("provider", wanted.provider, 0, _same),
+            ("region", wanted.region, 1, _glob),
+            ("zone", wanted.zone, 2, _same),
+            ("kind", wanted.kind, 4, _same),
+        ):
+            if value is not None:
+                points = _matching(points, field, value, part, matches)
+        since = wanted.since
+        shown = [point for point in points if since is None or point.until is None or point.until > since]
+        end = len(shown) if limit is None else min(len(shown), start + limit)
+        return PricePage(
+            snapshot_id=last,
+            instance_type=name,
+            points=shown[start:end],
+            total=len(shown),
+            next_index=end if end < len(shown) else None,
+        )
+
+    def last_snapshot(self, snapshot: str | None) -> str:
+        """The id of the snapshot with which a history ends: the current one by default. Raises `NotStored`."""
+        store = self._context.store
+        return store.find_snapshot(store.current_snapshot_id() if snapshot is None else snapshot).id
+
+    def version(self, last: str) -> str:
+        """Identifies what a history up to snapshot `last` depends on: all stored snapshots and this release."""
+        return f"{last} {' '.join(snapshot.id for snapshot in self._context.store.snapshots())} {gpuplan_version()}"
+
+    def compared(
+        self, before: str | None, after: str | None, *, field: str = "against"
+    ) -> tuple[StoredSnapshot, StoredSnapshot]:
+        """Two snapshots to compare: `after` (default: the current one) and `before` (default: the one it followed).
+
+        Raises `NotStored` for an `after` that is not there, `UnusableInput` at `field` for such a `before` and where
+        `after` followed none.
+        """
+        store = self._context.store
+        new = store.find_snapshot(after if after is not None else store.current_snapshot_id())
+        if before is None and new.parent is None:
+            message = (
+                f"snapshot {new.id} is the first that is stored and followed none; accepted: the id of another one"
+            )
+            raise UnusableInput.at(field, message=message)
+        try:
+            return store.find_snapshot(before if before is not None else str(new.parent)), new
+        except NotStored as error:
+            raise UnusableInput.at(field, message=error.faults[0].message) from None
+
+    def diff(
+        self,
+        before: StoredSnapshot,
+        after: StoredSnapshot,
+        *,
+        provider: str | None = None,
+        start: int = 0,
+        limit: int | None = None,
+    ) -> DiffPage:
+        """What one snapshot changes against another, the largest price changes first, from the `start`-th offer on.
+
+        Raises `UnusableInput` at `provider` for one that nobody knows.
+        """
+        diff = _of_provider(self._context.store.diff(before.id, after.id), provider)
+        end = len(diff.offers) if limit is None else min(len(diff.offers), start + limit)
+        return DiffPage(
+            before=before,
+            after=after,
+            providers=tuple(ProviderChanges(provider=name, **counts) for name, counts in diff.counts().items()),
+            rows=map(change_row, diff.offers[start:end]),
+            total=len(diff.offers),
+            next_index=end if end < len(diff.offers) else None,
+            instance_types=tuple(type_row(instance_type) for instance_type in diff.instance_types),
+        )
 
 
 def _of_type(store: Store, name: str, snapshot_id: str) -> tuple[str, Sequence[PricePoint]]:
@@ -192,50 +252,6 @@ def unbroken(observations: Iterable[Observation]) -> list[list[datetime]]:
         else:
             runs.append([observation.at])
     return runs
-
-
-def compared(
-    store: Store, before: str | None, after: str | None, *, field: str = "against"
-) -> tuple[StoredSnapshot, StoredSnapshot]:
-    """Two snapshots to compare: `after` (default: the current one) and `before` (default: the one it followed).
-
-    Raises `NotStored` for an `after` that is not there, `UnusableInput` at `field` for such a `before` and where
-    `after` followed none.
-    """
-    new = store.find_snapshot(after if after is not None else store.current_snapshot_id())
-    if before is None and new.parent is None:
-        message = f"snapshot {new.id} is the first that is stored and followed none; accepted: the id of another one"
-        raise UnusableInput.at(field, message=message)
-    try:
-        return store.find_snapshot(before if before is not None else str(new.parent)), new
-    except NotStored as error:
-        raise UnusableInput.at(field, message=error.faults[0].message) from None
-
-
-def diff_page(
-    store: Store,
-    before: StoredSnapshot,
-    after: StoredSnapshot,
-    *,
-    provider: str | None = None,
-    start: int = 0,
-    limit: int | None = None,
-) -> DiffPage:
-    """What one snapshot changes against another, from the `start`-th offer on.
-
-    Raises `UnusableInput` at `provider` for one that nobody knows.
-    """
-    diff = _of_provider(store.diff(before.id, after.id), provider)
-    end = len(diff.offers) if limit is None else min(len(diff.offers), start + limit)
-    return DiffPage(
-        before=before,
-        after=after,
-        providers=tuple(ProviderChanges(provider=name, **counts) for name, counts in diff.counts().items()),
-        rows=map(change_row, diff.offers[start:end]),
-        total=len(diff.offers),
-        next_index=end if end < len(diff.offers) else None,
-        instance_types=tuple(type_row(instance_type) for instance_type in diff.instance_types),
-    )
 
 
 def _of_provider(diff: SnapshotDiff, provider: str | None) -> SnapshotDiff:

@@ -83,7 +83,7 @@ class Answers:
 
     def held_until(self, *, telling: bool = False) -> datetime:
         """End of a lease that starts now, to compute or to send an answer."""
-        seconds = self.patience.lease_seconds + (self.patience.sending_seconds if telling else 0.0)
+        seconds = self.patience.lease_seconds + (self.patience.message_seconds if telling else 0.0)
         return datetime.now(UTC) + timedelta(seconds=seconds)
 
     def begin(self, asked: SlackAnswer) -> None:

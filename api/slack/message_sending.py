@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
+from gpuplan.api.notifications.retries import MAY_PASS, Again, Wait
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.slack.block_kit import Message, simpler
 from gpuplan.api.slack.slack_settings import Patience, SlackSettings
@@ -31,7 +32,6 @@ log.setLevel(logging.INFO)
 
 #: Longest excerpt of Slack's response in an error.
 _MOST_BYTES_HEARD = 1_000
-_MAY_PASS = frozenset({408, 425, 429})
 #: Temporary errors of Slack's methods (docs.slack.dev/reference/methods/chat.postMessage).
 _PASSING = frozenset(
     {"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
@@ -55,14 +55,6 @@ class NotDelivered(Exception):
         """`reason` contains no secret."""
         super().__init__(reason)
         self.final, self.attempts, self.wait_seconds = final, attempts, wait_seconds
-
-
-class _Again(Exception):
-    """A temporary failure; retry after `wait_seconds` if Slack gave it."""
-
-    def __init__(self, reason: str, wait_seconds: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait_seconds = wait_seconds
 
 
 class _Never(Exception):
@@ -161,7 +153,7 @@ class Teller:
         """Open a form, without retries because Slack allows three seconds."""
         try:
             await self._called(self.client.views_open(trigger_id=trigger_id, view=view))
-        except (_Again, _Never) as error:
+        except (Again, _Never) as error:
             raise self._not_delivered(str(error), final=True) from None
 
     async def _in_channel(self, to: To, message: Message, *, public: bool) -> str:
@@ -208,7 +200,7 @@ class Teller:
             ):
                 heard = (await response.content.read(_MOST_BYTES_HEARD)).decode("utf-8", "replace")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _Again(type(error).__name__) from None
+            raise Again(type(error).__name__) from None
         if 300 <= response.status < 400:
             raise _Never(f"HTTP {response.status}: a redirect, which is not followed")
         if response.status != 200:
@@ -226,9 +218,9 @@ class Teller:
             code = error.response.get("error", "") if hasattr(error.response, "get") else ""
             raise _refused(int(status), str(code), dict(headers)) from None
         except SlackClientError as error:
-            raise _Again(_masked(str(error))) from None
+            raise Again(_masked(str(error))) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _Again(type(error).__name__) from None
+            raise Again(type(error).__name__) from None
 
     async def _as_accepted[Told](self, tell: Callable[[Message], Awaitable[Told]], message: Message) -> Told:
         """Send the message, or what of it Slack accepts."""
@@ -247,7 +239,7 @@ class Teller:
         retrying = AsyncRetrying(
             retry=retry_if_exception(self._soon),
             stop=stop_after_attempt(self.patience.attempts),
-            wait=_Wait(self.patience),
+            wait=Wait(self.patience),
             reraise=True,
         )
         try:
@@ -255,13 +247,13 @@ class Teller:
                 with attempt:
                     self.attempts += 1
                     return await call()
-        except _Again as error:
+        except Again as error:
             raise self._not_delivered(str(error), final=False, wait_seconds=error.wait_seconds) from None
         raise AssertionError("an attempt neither returned nor raised")
 
     def _soon(self, error: BaseException) -> bool:
         """Whether to retry here; not if Slack asks for a long wait."""
-        return isinstance(error, _Again) and (error.wait_seconds or 0.0) <= self.patience.longest_wait_seconds
+        return isinstance(error, Again) and (error.wait_seconds or 0.0) <= self.patience.longest_wait_seconds
 
     async def _or_never[Answer](self, call: Awaitable[Answer]) -> Answer:
         try:
@@ -294,29 +286,13 @@ def _content(message: Message) -> JsonObject:
 
 
 def _refused(status: int, code: str, headers: dict[str, Any]) -> Exception:
-    if status in _MAY_PASS or status >= 500 or code in _PASSING:
+    if status in MAY_PASS or status >= 500 or code in _PASSING:
         asked = next((value for name, value in headers.items() if name.lower() == "retry-after"), None)
         text = asked[0] if isinstance(asked, list | tuple) and asked else asked
         seconds = float(text) if isinstance(text, str) and text.strip().isdecimal() else None
-        return _Again(f"HTTP {status} {code}".strip(), seconds)
+        return Again(f"HTTP {status} {code}".strip(), seconds)
     return _Never(code or f"HTTP {status}")
 
 
 def _masked(text: str) -> str:
     return plain(_TOKEN.sub("***", text), limit=300)
-
-
-class _Wait:
-    """Waits as long as Slack asks for, else with exponential backoff."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._backing_off = wait_exponential_jitter(
-            multiplier=patience.first_wait_seconds,
-            max=patience.longest_wait_seconds,
-            jitter=patience.first_wait_seconds / 2,
-        )
-
-    def __call__(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.wait_seconds if isinstance(error, _Again) else None
-        return float(self._backing_off(state)) if asked is None else asked

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gpuplan.api.notifications import retries
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 PREFIX = "GPUPLAN_SLACK_"
@@ -20,13 +21,10 @@ _LONGEST_SECRET = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(retries.Patience):
     """Time limits of answers. Slack accepts five messages per `response_url` within 30 minutes."""
 
-    attempts: int = 4
     attempt_seconds: float = 10.0
-    first_wait_seconds: float = 1.0
-    longest_wait_seconds: float = 30.0
     #: A process that works on an answer for longer counts as dead; longer than a plan may take.
     lease_seconds: float = 45.0
     #: Interval of polling for abandoned answers.
@@ -37,11 +35,6 @@ class Patience:
     store_seconds: float = 1.2
     #: Time for messages being sent when the service stops.
     stop_seconds: float = 5.0
-
-    @property
-    def sending_seconds(self) -> float:
-        """Longest time to send one message."""
-        return self.attempts * (self.attempt_seconds + self.longest_wait_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

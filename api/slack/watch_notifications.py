@@ -37,7 +37,7 @@ async def tell_watches(gpuplan: "Services", settings: SlackSettings) -> int:
     sent = 0
     for notification in mine[:_MOST_AT_ONCE]:
         lease = datetime.now(UTC) + timedelta(
-            seconds=settings.patience.lease_seconds + settings.patience.sending_seconds
+            seconds=settings.patience.lease_seconds + settings.patience.message_seconds
         )
         if await anyio.to_thread.run_sync(gpuplan.store.watching.hold, notification.id, datetime.now(UTC), lease):
             sent += await _tell(gpuplan, settings, notification)

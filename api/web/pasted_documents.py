@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+from fastapi import Request
+from fastapi.responses import Response
+
 from gpuplan.api.services.service_context import Document
 from gpuplan.api.web.document_lines import line_of
+from gpuplan.api.web.duplicate_submissions import new_number
 from gpuplan.api.web.form_bodies import Sent
-from gpuplan.api.web.page_rendering import refusal_of
+from gpuplan.api.web.page_rendering import refusal_of, render
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
@@ -22,15 +26,6 @@ class Mending:
     message: str
     line: int | None
     excerpt: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """An expected error of a form: status, faults and headers."""
-
-    status: int
-    mending: list[Mending]
-    headers: dict[str, str]
 
 
 def sent_text(form: Sent) -> str:
@@ -51,10 +46,14 @@ def sent_document(form: Sent, *, name: str) -> Document:
     return read_document(text, name=name)
 
 
-def refusal(error: Exception, text: str) -> Refusal:
-    """The faults of an expected error, for the form that submitted `text`."""
-    status, faults, headers = refusal_of(error)
-    return Refusal(status=status, mending=[_mending(fault, text) for fault in faults], headers=headers)
+def document_form(
+    request: Request, template: str, text: str, error: Exception | None = None, **context: object
+) -> Response:
+    """The form of a document, with this text; after an expected error with its faults, at its status."""
+    status, faults, headers = refusal_of(error) if error is not None else (200, [], {})
+    context |= {"section": "Portfolio", "document": text, "submission": new_number()}
+    context["faults"] = [_mending(fault, text) for fault in faults]
+    return render(request, template, context, status=status, headers=headers)
 
 
 def _mending(fault: Fault, text: str) -> Mending:

@@ -27,7 +27,7 @@ from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
 from gpuplan.api.web.examples import PORTFOLIO
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, Context, PageRoute, render
-from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
+from gpuplan.api.web.pasted_documents import document_form, sent_document, sent_text
 from gpuplan.api.web.portfolio_changes import document_text, editable_jobs, with_changes
 from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, short_time
 from gpuplan.api.web.search_view import search_figure
@@ -159,20 +159,7 @@ def _seconds(text: str) -> float:
 
 
 def _form(request: Request, text: str, seconds: str, error: Exception | None = None) -> Response:
-    refused = None if error is None else refusal(error, text)
-    faults = [] if refused is None else refused.mending
-    context = {
-        "section": "Portfolio",
-        "document": text,
-        "submission": new_number(),
-        "seconds": seconds,
-        "of_document": [fault for fault in faults if fault.field != "time_limit"],
-        "of_seconds": [fault.message for fault in faults if fault.field == "time_limit"],
-        "most_seconds": LONGEST_SEARCH_SECONDS,
-    }
-    if refused is None:
-        return render(request, "portfolio.html", context)
-    return render(request, "portfolio.html", context, status=refused.status, headers=refused.headers)
+    return document_form(request, "portfolio.html", text, error, seconds=seconds, most_seconds=LONGEST_SEARCH_SECONDS)
 
 
 def _stored_faults(run: Run) -> list[str]:

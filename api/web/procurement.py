@@ -12,11 +12,11 @@ from gpuplan.api.presentation.procurement import render_decision
 from gpuplan.api.schemas.stored_answers import read_stored
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
-from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
+from gpuplan.api.web.duplicate_submissions import idempotency_of
 from gpuplan.api.web.examples import FORECAST
 from gpuplan.api.web.form_bodies import read_form
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
-from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
+from gpuplan.api.web.pasted_documents import document_form, sent_document, sent_text
 from gpuplan.api.web.procurement_view import sweep_views, years_views
 from gpuplan.api.web.text_sections import sections
 from gpuplan.planner.model.procurement import ProcurementPlan, UnservedForecast
@@ -36,7 +36,7 @@ class FormQuery(BaseModel):
 @router.get("/buy")
 def forecast_form(request: Request, query: Annotated[FormQuery, Query()]) -> Response:
     """Show the form, empty or with the example."""
-    return _form(request, FORECAST if query.example else "")
+    return document_form(request, "buy.html", FORECAST if query.example else "")
 
 
 @router.post("/buy", dependencies=[Depends(needs("plan"))])
@@ -55,7 +55,7 @@ async def decide(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers)
         key = idempotency_of(form, scope="POST /buy")
         response = await workers.run(key.run, gpuplan, lambda: answer(document))
     except EXPECTED as error:
-        return _form(request, text, error)
+        return document_form(request, "buy.html", text, error)
     if "decision" not in response:
         return _result(request, gpuplan, response)
     return RedirectResponse(f"/buy/{response['decision']['id']}", status_code=303)
@@ -81,12 +81,3 @@ def _result(request: Request, gpuplan: Services, stored: Document) -> Response:
         "answer_url": f"/v1/buy/{decision.id}" if decision else None,
     }
     return render(request, "buy_result.html", context)
-
-
-def _form(request: Request, text: str, error: Exception | None = None) -> Response:
-    refused = None if error is None else refusal(error, text)
-    faults = [] if refused is None else refused.mending
-    context = {"section": "Portfolio", "document": text, "submission": new_number(), "faults": faults}
-    if refused is None:
-        return render(request, "buy.html", context)
-    return render(request, "buy.html", context, status=refused.status, headers=refused.headers)

@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 from tenacity import RetryCallState
 
+from gpuplan.api.notifications.retries import Wait
 from gpuplan.api.notifications.watch_records import try_out
-from gpuplan.api.notifications.webhook_sending import Patience, _Wait
+from gpuplan.api.notifications.webhook_sending import Patience
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from tests.api.notifications.conftest import QUICK, SECRET, Change, Nights, at
 from tests.clouds.server import Reply, Request, answering, reset_after
@@ -139,13 +140,13 @@ def test_a_redirect_is_not_followed(due: Nights) -> None:
 
 def test_a_wait_that_the_receiver_asks_for_is_kept(due: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    wait = _Wait.__call__
+    wait = Wait.__call__
 
-    def note(self: _Wait, state: RetryCallState) -> float:
+    def note(self: Wait, state: RetryCallState) -> float:
         waits.append(wait(self, state))
         return 0.0
 
-    monkeypatch.setattr(_Wait, "__call__", note)
+    monkeypatch.setattr(Wait, "__call__", note)
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=25), usegmt=True)
     past = format_datetime(datetime.now(UTC) - timedelta(seconds=25), usegmt=True)
     for status, asked in ((429, "7"), (503, soon), (503, past), (503, "in a while")):
