@@ -6,6 +6,7 @@ a plan does not load the libraries of others.
 """
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -30,6 +31,9 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 #: Set by the script of `--install-completion` when a shell requests completions.
 _COMPLETION = "_GPUPLAN_COMPLETE"
+#: Objects after which a command searches for cycles. Those of imports and a plan stay to its end, and searching them at
+#: Python's own threshold takes a tenth of it.
+COMMAND_OBJECTS = 300_000
 #: Where each command is, in the order in which `--help` lists them.
 _COMMANDS = {
     "plan": "plan.plan",
@@ -129,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own_process = arguments is None
     if own_process:
         _set_library_defaults()
+        gc.set_threshold(COMMAND_OBJECTS)
     _replace_unencodable_characters()
     _open_closed_streams()
     with reserved_for_answers(own_process=own_process):

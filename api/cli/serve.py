@@ -91,6 +91,8 @@ def _tune_the_interpreter() -> None:
     # Loaded modules stay for good: scanning them at every full collection would stop every request for 50 ms.
     gc.collect()
     gc.freeze()
+    # Python's own threshold: that of a command would make a few requests wait longer.
+    gc.set_threshold(700, 10, 10)
 
 
 def _server(service: "FastAPI", telemetry: "TelemetrySettings") -> "GracefulServer":

@@ -74,6 +74,7 @@ def _dearest_neocloud(provider: str) -> EgressRate:
     return replace(rates[dearest], assumptions=(note,))
 
 
+@cache
 def _inter_region(provider: str) -> EgressRate:
     """One published rate applies to all pairs of regions of a provider."""
     home, rate = next((key[1], rate) for key, rate in _rates().items() if (key[0], key[2]) == (provider, INTER_REGION))
@@ -84,6 +85,7 @@ def _inter_region(provider: str) -> EgressRate:
     return replace(rate, assumptions=(*rate.assumptions, assumption))
 
 
+@lru_cache(maxsize=4096)
 def _internet(provider: str, region: str, destination: str) -> EgressRate:
     nearest = _nearest_with_a_rate(provider, region)
     rate = _rates().get((provider, nearest, destination)) or _rates()[provider, nearest, WORLDWIDE]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.offer import InstanceType
-from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
+from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.regions import regions
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import Constraints
@@ -35,10 +35,9 @@ PARTITIONS = ("commercial", "gov", "china")
 
 def eligibility_of_offers(columns: Columns) -> NDArray[np.int8]:
     """The eligibility of every offer of a snapshot, in the snapshot's order."""
-    kinds = [price_kinds()[name] for name in columns.kinds]
-    by_type = np.array(
-        [[_code(instance_type, kind) for kind in kinds] for instance_type in columns.instance_types], np.int8
-    )
+    is_plain = [price_kinds()[name].is_plain for name in columns.kinds]
+    of_types = [_code(instance_type) for instance_type in columns.instance_types]
+    by_type = np.array(of_types, np.int8).reshape(-1, 2)[:, np.array(is_plain, np.intp)]
     known = regions()
     partition = [known[place].partition if place in known else PARTITIONS[0] for place in columns.regions]
     by_region = np.array([16 * PARTITIONS.index(name) for name in partition], np.int8)
@@ -49,12 +48,13 @@ def eligibility_of_offers(columns: Columns) -> NDArray[np.int8]:
     return (code + np.where(columns.verified, 0, 8).astype(np.int8) + by_region[columns.region_index]).astype(np.int8)
 
 
-def _code(instance_type: InstanceType, kind: PriceKind) -> int:
+def _code(instance_type: InstanceType) -> tuple[int, int]:
+    """The code under kinds of prices that are not on demand, and on demand."""
     if instance_type.retired:
-        return _RETIRED
+        return _RETIRED, _RETIRED
     if accelerators()[instance_type.accelerator].trains == "no":
-        return _NO_TRAINING
-    return _NOT_ON_DEMAND if kind.is_plain and not instance_type.sold_on_demand else 0
+        return _NO_TRAINING, _NO_TRAINING
+    return 0, 0 if instance_type.sold_on_demand else _NOT_ON_DEMAND
 
 
 def reason_table(constraints: Constraints) -> NDArray[np.int32]:

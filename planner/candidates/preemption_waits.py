@@ -37,6 +37,6 @@ def _by_type(columns: Columns, year: int) -> tuple[Ints, Floats]:
     prior, table = capacity_prior(), spot_waits()
     introduced = [accelerators()[machine.accelerator].year for machine in columns.instance_types]
     ages = [prior.age_class(introduced=at, year=year) for at in introduced]
-    rows = [[table.of_one_node(age, max(1, zones)) for zones in range(table.most_zones + 1)] for age in ages]
-    waits = np.array(rows, np.float64).reshape(len(rows), table.most_zones + 1)
-    return np.array([AGE_CLASSES.index(age) for age in ages], np.int64), waits
+    rows = [[table.of_one_node(age, max(1, zones)) for zones in range(table.most_zones + 1)] for age in AGE_CLASSES]
+    age = np.array([AGE_CLASSES.index(age) for age in ages], np.int64)
+    return age, np.array(rows, np.float64)[age]

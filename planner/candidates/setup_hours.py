@@ -46,14 +46,13 @@ def setup_hours_of(
 @cached_per_snapshot(4)
 def _of_one_node(columns: Columns) -> Floats:
     """Hours of set-up of one node: [instance types, price kinds]."""
-    minutes = [
-        [
-            sum(part.minutes for part in parts_of_one_node(machine.provider, machine.accelerator, kind))
-            for kind in columns.kinds
-        ]
-        for machine in columns.instance_types
-    ]
-    return np.array(minutes, np.float64).reshape(len(minutes), len(columns.kinds)) / 60.0
+    machines = [(machine.provider, machine.accelerator) for machine in columns.instance_types]
+    minutes = {
+        machine: [sum(part.minutes for part in parts_of_one_node(*machine, kind)) for kind in columns.kinds]
+        for machine in dict.fromkeys(machines)
+    }
+    of_types = np.array([minutes[machine] for machine in machines], np.float64)
+    return of_types.reshape(len(machines), len(columns.kinds)) / 60.0
 
 
 def parts_of_one_node(provider: str, accelerator: str, price_kind: str) -> tuple[SetupTime, SetupTime, SetupTime]:
