@@ -1,7 +1,7 @@
 """A snapshot as numpy columns, for arithmetic over all offers at once."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import overload
@@ -131,40 +131,70 @@ def columns_of(
     """
     types = tuple(sorted(instance_types, key=lambda row: (row.provider, row.name)))
     rows = sorted(offers, key=lambda row: row.key)
-    regions = tuple(sorted({(row.provider, row.region) for row in rows}))
-    kinds = tuple(price_kinds())
-    type_at = {(instance_type.provider, instance_type.name): i for i, instance_type in enumerate(types)}
-    region_at = {place: i for i, place in enumerate(regions)}
-    kind_at = {kind: i for i, kind in enumerate(kinds)}
+    known = {(row.provider, row.name) for row in types}
     missing = [
-        row.key for row in rows if (row.provider, row.instance_type) not in type_at or row.price_kind not in kind_at
+        row.key for row in rows if (row.provider, row.instance_type) not in known or row.price_kind not in price_kinds()
     ]
     if missing:
         raise ValueError(f"{len(missing)} offers name an unknown instance type or price kind, the first {missing[0]}")
-    type_index = np.fromiter((type_at[row.provider, row.instance_type] for row in rows), np.int32, len(rows))
-    region_index = np.fromiter((region_at[row.provider, row.region] for row in rows), np.int32, len(rows))
-    kind_index = np.fromiter((kind_at[row.price_kind] for row in rows), np.int32, len(rows))
-    usd_per_hour = np.fromiter((row.usd_micros_per_hour / 1e6 for row in rows), np.float64, len(rows))
-    plannable = np.fromiter((not row.partial for row in rows), np.bool_, len(rows))
+    return columns_from(
+        snapshot_id,
+        observed_at,
+        types,
+        rows,
+        places=[(row.provider, row.region) for row in rows],
+        names=[row.instance_type for row in rows],
+        price_kind_names=[row.price_kind for row in rows],
+        usd_micros=[row.usd_micros_per_hour for row in rows],
+        interruptions=[row.interruptions_per_hour for row in rows],
+        whole=(not row.partial for row in rows),
+        available=(row.available for row in rows),
+        days=(day_number(row.observed_at) for row in rows),
+    )
+
+
+def columns_from(
+    snapshot_id: str,
+    observed_at: datetime,
+    instance_types: tuple[InstanceType, ...],
+    offers: Sequence[Offer],
+    *,
+    places: Sequence[tuple[str, str]],
+    names: Sequence[str],
+    price_kind_names: Sequence[str],
+    usd_micros: Sequence[int],
+    interruptions: Sequence[float | None],
+    whole: Iterable[bool],
+    available: Iterable[bool],
+    days: Iterable[int],
+) -> Columns:
+    """Columns of offers in the order of their keys, from the fields of each."""
+    count, kinds = len(offers), tuple(price_kinds())
+    regions = tuple(sorted(set(places)))
+    type_at = {(instance_type.provider, instance_type.name): i for i, instance_type in enumerate(instance_types)}
+    region_at = {place: i for i, place in enumerate(regions)}
+    kind_at = {kind: i for i, kind in enumerate(kinds)}
+    providers = (provider for provider, _ in places)
+    type_index = np.fromiter(map(type_at.__getitem__, zip(providers, names, strict=True)), np.int32, count)
+    region_index = np.fromiter(map(region_at.__getitem__, places), np.int32, count)
+    kind_index = np.fromiter(map(kind_at.__getitem__, price_kind_names), np.int32, count)
+    usd_per_hour = np.fromiter(usd_micros, np.float64, count) / 1e6
+    plannable = np.fromiter(whole, np.bool_, count)
     return Columns(
         snapshot_id=snapshot_id,
         observed_at=observed_at,
-        instance_types=types,
+        instance_types=instance_types,
         regions=regions,
         kinds=kinds,
-        offers=rows,
+        offers=offers,
         type_index=type_index,
         region_index=region_index,
         kind_index=kind_index,
         usd_per_hour=usd_per_hour,
-        interruptions_per_hour=np.fromiter(
-            (np.nan if row.interruptions_per_hour is None else row.interruptions_per_hour for row in rows),
-            np.float64,
-            len(rows),
-        ),
+        interruptions_per_hour=np.array(interruptions, dtype=np.float64),  # None becomes nan
         plannable=plannable,
-        verified=np.fromiter((row.available for row in rows), np.bool_, len(rows)),
-        observed_day=np.fromiter((day_number(row.observed_at) for row in rows), np.int32, len(rows)),
+        verified=np.fromiter(available, np.bool_, count),
+        observed_day=np.fromiter(days, np.int32, count),
         on_demand_usd=on_demand_prices(
             kinds,
             type_index=type_index,

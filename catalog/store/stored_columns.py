@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, overload
-
-import numpy as np
+from typing import Any
 
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.snapshots.offer_columns import Columns, day_number, on_demand_prices
+from gpuplan.catalog.snapshots.offer_columns import Columns, LazyOffers, columns_from, day_number
 from gpuplan.catalog.store.price_points import PriceRow, Reading
 
 
 @dataclass(frozen=True, slots=True)
-class StoredOffers(Sequence[Offer]):
+class StoredOffers(LazyOffers):
     """The offers of a stored snapshot in key order, each created when indexed."""
 
     rows: Sequence[PriceRow]
@@ -25,16 +23,8 @@ class StoredOffers(Sequence[Offer]):
         """The number of offers."""
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Offer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
-
-    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
-        """One offer, or the offers of a slice."""
-        if isinstance(index, slice):
-            return StoredOffers(self.rows[index], self.readings)
+    def offer_at(self, index: int) -> Offer:
+        """One offer."""
         provider, region, zone, instance_type, price_kind, usd_micros, interruptions, available, number, _ = self.rows[
             index
         ]
@@ -65,43 +55,22 @@ def stored_columns(
     Raises `StoreFailure` if an offer has a price kind that this release does not know.
     """
     providers, places, _, names, kinds_of, usd_micros, interruptions, available, numbers, _ = _transposed(offers.rows)
-    regions = tuple(sorted(set(zip(providers, places, strict=True))))
-    kinds = tuple(price_kinds())
-    _refuse_unknown(snapshot_id, set(kinds_of) - set(kinds))
-    type_at = {(instance_type.provider, instance_type.name): i for i, instance_type in enumerate(instance_types)}
-    region_at = {place: i for i, place in enumerate(regions)}
-    kind_at = {kind: i for i, kind in enumerate(kinds)}
+    _refuse_unknown(snapshot_id, set(kinds_of) - set(price_kinds()))
     whole = {number for number, reading in offers.readings.items() if not reading.partial}
     days = {number: day_number(reading.observed_at) for number, reading in offers.readings.items()}
-    count = len(offers)
-    type_index = np.fromiter(map(type_at.__getitem__, zip(providers, names, strict=True)), np.int32, count)
-    region_index = np.fromiter(map(region_at.__getitem__, zip(providers, places, strict=True)), np.int32, count)
-    kind_index = np.fromiter(map(kind_at.__getitem__, kinds_of), np.int32, count)
-    usd_per_hour = np.fromiter(usd_micros, np.float64, count) / 1e6
-    plannable = np.fromiter(map(whole.__contains__, numbers), np.bool_, count)
-    return Columns(
-        snapshot_id=snapshot_id,
-        observed_at=observed_at,
-        instance_types=instance_types,
-        regions=regions,
-        kinds=kinds,
-        offers=offers,
-        type_index=type_index,
-        region_index=region_index,
-        kind_index=kind_index,
-        usd_per_hour=usd_per_hour,
-        interruptions_per_hour=np.array(interruptions, dtype=np.float64),  # None becomes nan
-        plannable=plannable,
-        verified=np.fromiter(available, np.bool_, count),
-        observed_day=np.fromiter(map(days.__getitem__, numbers), np.int32, count),
-        on_demand_usd=on_demand_prices(
-            kinds,
-            type_index=type_index,
-            region_index=region_index,
-            kind_index=kind_index,
-            usd_per_hour=usd_per_hour,
-            plannable=plannable,
-        ),
+    return columns_from(
+        snapshot_id,
+        observed_at,
+        instance_types,
+        offers,
+        places=list(zip(providers, places, strict=True)),
+        names=names,
+        price_kind_names=kinds_of,
+        usd_micros=usd_micros,
+        interruptions=interruptions,
+        whole=map(whole.__contains__, numbers),
+        available=available,
+        days=map(days.__getitem__, numbers),
     )
 
 
