@@ -25,8 +25,7 @@ from gpuplan.planner.explain.sensitivity import deadline_for
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice, Planned
 from gpuplan.planner.strategies.schedule import Schedule, on_one_configuration
-from gpuplan.planner.strategies.single.choice_model import Rows
-from gpuplan.planner.strategies.single.relaxed_choice import relaxed
+from gpuplan.planner.strategies.single.choice_model import Rows, relaxed
 from gpuplan.planner.strategies.strategy_choice import cheapest_schedule
 
 Ints = NDArray[np.int64]

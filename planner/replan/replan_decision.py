@@ -39,9 +39,8 @@ from gpuplan.planner.performance.estimator_request import REASONS
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.planning import best_plan
-from gpuplan.planner.replan.measured_speed import learned_on_this_machine, measured
 from gpuplan.planner.replan.replan_answer import GoingOn, Replanned
-from gpuplan.planner.replan.running_job import Left, On, UnderWay, left_of
+from gpuplan.planner.replan.running_job import Left, On, UnderWay, learned_on_this_machine, left_of, measured
 from gpuplan.planner.replan.running_machines import running_market
 from gpuplan.planner.replan.stays_optimal import stays_optimal_until
 from gpuplan.planner.strategies.schedule import on_one_configuration

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gpuplan.providers.aws.file_products import documents_of_json
+from gpuplan.providers.aws.priced_files import documents_of_json
 from tests.providers.aws.price_documents import json_file, product
 
 

@@ -11,8 +11,7 @@ from gpuplan.catalog.model.offer import Implausible, InstanceType
 from gpuplan.catalog.model.unavailable_machines import left_out
 from tools.catalogue_build import hardware
 from tools.catalogue_build.fact_tables import fact_table, mapping_table
-from tools.catalogue_build.hardware import instance_types
-from tools.catalogue_build.hardware_aws import ec2_instance_types, ec2_records
+from tools.catalogue_build.hardware import ec2_instance_types, ec2_records, instance_types
 
 EC2_DEVICE_LISTS = (("GpuInfo", "Gpus"), ("NeuronInfo", "NeuronDevices"), ("InferenceAcceleratorInfo", "Accelerators"))
 #: EC2 states these before ECC (T4) or in error (512 GiB for a Trainium2 chip of 96 GiB).

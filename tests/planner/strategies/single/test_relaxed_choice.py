@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.planner.explain.sensitivity import hull_slope
-from gpuplan.planner.strategies.single.relaxed_choice import Relaxed, relaxed
+from gpuplan.planner.strategies.single.choice_model import Relaxed, relaxed
 
 few = settings(max_examples=30, deadline=None)
 SEEDS = st.integers(0, 10**6)
