@@ -22,11 +22,16 @@ ADVISOR_SOURCE = "AWS Spot Instance Advisor, saving over on-demand, June 2025"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactTable:
-    """One fact table: the collected file, our columns by their source column, and added columns."""
+    """One fact table: the collected file, our columns (`ours=theirs` where the collected name is another), added ones."""
 
     given: str
-    columns: dict[str, str]
+    columns: str
     added: Callable[[Row], Row] = lambda _: {}
+
+    @property
+    def theirs(self) -> dict[str, str]:
+        """The collected name of each of our columns."""
+        return {ours: theirs or ours for ours, _, theirs in (word.partition("=") for word in self.columns.split())}
 
 
 def _component_source(row: Row) -> Row:
@@ -41,107 +46,42 @@ def _component_source(row: Row) -> Row:
 TABLES = {
     "listed_prices": FactTable(
         given="prices/list_prices",
-        columns={
-            "provider": "provider",
-            "region": "region",
-            "zone": "zone",
-            "instance_type": "instance_type",
-            "listed_accelerator": "accelerator",
-            "accelerator_count": "accelerator_count",
-            "listed_price_kind": "price_kind",
-            "usd_per_hour": "usd_per_hour",
-            "note": "note",
-            "as_of": "as_of",
-            "source": "read_from",
-        },
+        columns="provider region zone instance_type listed_accelerator=accelerator accelerator_count "
+        "listed_price_kind=price_kind usd_per_hour note as_of source=read_from",
     ),
     "gcp_unit_prices": FactTable(
         given="prices/gcp_components",
-        columns={
-            "region": "region",
-            "component": "component",
-            "price_kind": "price_kind",
-            "usd_per_unit": "usd",
-            "unit": "unit",
-            "as_of": "as_of",
-        },
+        columns="region component price_kind usd_per_unit=usd unit as_of",
         added=_component_source,
     ),
     "aws_spot_savings": FactTable(
         given="prices/aws_spot_interruption",
-        columns={
-            "region": "region",
-            "instance_type": "instance_type",
-            "interruption_band": "interruption_frequency",
-            "saving_percent": "savings_vs_on_demand_pct",
-        },
+        columns="region instance_type interruption_band=interruption_frequency saving_percent=savings_vs_on_demand_pct",
         added=lambda _: {"as_of": ADVISOR_AS_OF, "source": ADVISOR_SOURCE},
     ),
     "egress_prices": FactTable(
         given="prices/egress_prices",
-        columns={
-            "provider": "provider",
-            "region": "region",
-            "destination": "destination",
-            "volume_tier": "tier",
-            "usd_per_gb": "usd_per_gb",
-            "as_of": "as_of",
-            "source": "source",
-        },
+        columns="provider region destination volume_tier=tier usd_per_gb as_of source",
     ),
     "storage_prices": FactTable(
         given="prices/storage_prices",
-        columns={
-            "provider": "provider",
-            "region": "region",
-            "storage_kind": "kind",
-            "sku": "sku",
-            "price_kind": "price_kind",
-            "usd_per_unit": "usd",
-            "unit": "unit",
-            "as_of": "as_of",
-            "source": "source",
-        },
+        columns="provider region storage_kind=kind sku price_kind usd_per_unit=usd unit as_of source",
     ),
     "neocloud_prices": FactTable(
         given="neoclouds/prices",
-        columns={
-            "provider": "provider",
-            "region": "region",
-            "zone": "zone",
-            "listed_instance_type": "instance_type",
-            "accelerator": "accelerator",
-            "accelerator_count": "accelerator_count",
-            "vcpus": "vcpus",
-            "ram_gib": "memory_gib",
-            "local_disk_gb": "local_disk_gb",
-            "network_gbps": "internode_gbps",
-            "intranode_link": "intranode_link",
-            "listed_price_kind": "price_kind",
-            "usd_per_hour": "usd_per_hour",
-            "currency": "currency",
-            "amount": "amount",
-            "billing_step_seconds": "billing_step_seconds",
-            "note": "note",
-            "as_of": "observed_at",
-            "source": "source",
-        },
+        columns="provider region zone listed_instance_type=instance_type accelerator accelerator_count "
+        "vcpus ram_gib=memory_gib local_disk_gb network_gbps=internode_gbps intranode_link "
+        "listed_price_kind=price_kind usd_per_hour currency amount billing_step_seconds note "
+        "as_of=observed_at source",
     ),
     "carbon_and_pue": FactTable(
         given="prices/carbon_pue",
-        columns={
-            "provider": "provider",
-            "region": "region",
-            "metric": "metric",
-            "value": "value",
-            "as_of": "as_of",
-            "source": "source",
-        },
+        columns="provider region metric value as_of source",
     ),
     # A second source for accelerator memory, which tests compare with catalog/data/accelerators.csv.
     "accelerator_memory": FactTable(
         given="accelerators",
-        columns={"name": "name", "memory_gb": "memory_gb", "memory_gbs": "mem_bw_gbs", "source": "source"},
+        columns="name memory_gb memory_gbs=mem_bw_gbs source",
         added=lambda _: {"as_of": UNDATED},
     ),
 }
@@ -157,7 +97,7 @@ def imported(name: str, folder: Path) -> list[Row]:
     given = read_table(folder / f"{table.given}.csv")
     if not given:
         raise ValueError(f"{table.given}.csv has no rows")
-    if missing := [column for column in table.columns.values() if column not in given[0]]:
+    if missing := [column for column in table.theirs.values() if column not in given[0]]:
         raise ValueError(f"{table.given}.csv: column {', '.join(missing)} is missing; it has {', '.join(given[0])}")
     return [_fact(table, number, row) for number, row in enumerate(given, start=2)]
 
@@ -165,7 +105,7 @@ def imported(name: str, folder: Path) -> list[Row]:
 def _fact(table: FactTable, number: int, row: Row) -> Row:
     where = f"{table.given}.csv line {number}"
     try:
-        fact = {ours: row[theirs] for ours, theirs in table.columns.items()} | table.added(row)
+        fact = {ours: row[theirs] for ours, theirs in table.theirs.items()} | table.added(row)
     except ValueError as problem:
         raise ValueError(f"{where}: {problem}") from problem
     for column in ("as_of", "source"):

@@ -1,7 +1,10 @@
 """Convert measured memory facts to estimator inputs: the job, the machine, and the observation."""
 
+import csv
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -19,70 +22,11 @@ GIB_PER_GB = 1e9 / (1 << 30)
 FILE = "memory.csv.xz"
 
 #: Dimensions missing from the facts, from the models' published configurations (config.json on the Hugging Face Hub).
-_DIMENSIONS: dict[str, dict[str, int | bool]] = {
-    "gemma-2b": {
-        "layers": 18,
-        "hidden_size": 2048,
-        "ffn_size": 16384,
-        "attention_heads": 8,
-        "kv_heads": 1,
-        "head_size": 256,
-        "vocabulary_size": 256000,
-        "gated_mlp": True,
-    },
-    "falcon-7b": {
-        "layers": 32,
-        "hidden_size": 4544,
-        "ffn_size": 18176,
-        "attention_heads": 71,
-        "kv_heads": 1,
-        "head_size": 64,
-        "vocabulary_size": 65024,
-        "gated_mlp": False,
-    },
-    "phi-1.5": {
-        "layers": 24,
-        "hidden_size": 2048,
-        "ffn_size": 8192,
-        "attention_heads": 32,
-        "kv_heads": 32,
-        "head_size": 64,
-        "vocabulary_size": 51200,
-        "gated_mlp": False,
-    },
-    "stablelm-3b-alpha": {
-        "layers": 16,
-        "hidden_size": 4096,
-        "ffn_size": 16384,
-        "attention_heads": 32,
-        "kv_heads": 32,
-        "head_size": 128,
-        "vocabulary_size": 50688,
-        "gated_mlp": False,
-    },
-    "bloomz-7b1": {
-        "layers": 30,
-        "hidden_size": 4096,
-        "ffn_size": 16384,
-        "attention_heads": 32,
-        "kv_heads": 32,
-        "head_size": 128,
-        "vocabulary_size": 250880,
-        "gated_mlp": False,
-        "tied_embeddings": True,
-    },
-    "mt0-xxl-12b": {
-        "layers": 24,
-        "decoder_layers": 24,
-        "hidden_size": 4096,
-        "ffn_size": 10240,
-        "attention_heads": 64,
-        "kv_heads": 64,
-        "head_size": 64,
-        "vocabulary_size": 250112,
-        "gated_mlp": True,
-    },
-}
+with Path(__file__).with_name("memory_dimensions.csv").open(encoding="utf-8") as _file:
+    _DIMENSIONS: dict[str, dict[str, int | bool]] = {
+        row.pop("model"): {name: json.loads(value) for name, value in row.items() if value}
+        for row in csv.DictReader(_file)
+    }
 _PRESETS = {"t0_3b": "t5-3b", "gpt-13b": "gpt3-13b", "stable-diffusion-v1-4": "stable-diffusion-1.5"}
 #: LitGPT's configuration files say on how many devices a run of its table was; "4xA10G" is the machine it ran on.
 _DEVICES = {"mem-litgpt-0032": 2, "mem-litgpt-0039": 2, "mem-litgpt-0044": 1}

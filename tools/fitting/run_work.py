@@ -1,6 +1,8 @@
 """The work of a measured run: from a preset, from published totals, or from the dimensions of its row."""
 
+import csv
 import re
+from pathlib import Path
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Explicit, Preset, Training, Transformer
@@ -10,53 +12,8 @@ from gpuplan.planner.workload.step_work import Work
 from tools.fitting import maxtext_runs
 
 #: Names in the facts that are neither a preset's name nor follow from the columns.
-_PRESETS = {
-    "bert": "bert-large",
-    "electra": "bert-base",
-    "rn50v1.5": "resnet-50",
-    "resnet50v1.5": "resnet-50",
-    "resnet50 v1.5": "resnet-50",
-    "convnets resnet50": "resnet-50",
-    "convnets resnext101-32x4d": "resnext-101-32x4d",
-    "convnets se-resnext101-32x4d": "se-resnext-101-32x4d",
-    "resnext101-32x4d": "resnext-101-32x4d",
-    "se-resnext101-32x4d": "se-resnext-101-32x4d",
-    "convnets efficientnet-b0": "efficientnet-b0",
-    "convnets efficientnet-b4": "efficientnet-b4-380",
-    "convnets efficientnet-widese-b0": "efficientnet-widese-b0",
-    "convnets efficientnet-widese-b4": "efficientnet-widese-b4",
-    "efficientnet efficientnet-b0": "efficientnet-b0",
-    "efficientnet efficientnet-b4": "efficientnet-b4-380",
-    "efficientnet efficientnet-widese-b0": "efficientnet-widese-b0",
-    "efficientnet efficientnet-widese-b4": "efficientnet-widese-b4",
-    "efficientnet_v1": "efficientnet-b0",
-    "efficientnet_v2": "efficientnetv2-s",
-    "vit_base_patch16_224": "vit-b/16",
-    "vit_large_patch16_224": "vit-l/16",
-    "vgg16": "vgg-16",
-    "llama4-scout": "llama-4-scout",
-    "deepseekv4 flash": "deepseek-v4-flash",
-    "nemotron_3_nano": "nemotron-3-nano",
-    "nemotron_3_super": "nemotron-3-super",
-    "llama4-maverick": "llama-4-maverick",
-    "maskrcnn": "mask-rcnn",
-    "efficientdet": "efficientdet-d0",
-    "dlrm small": "dlrm-small",
-    "dlrm large": "dlrm",
-    "wideanddeep": "wide-and-deep",
-    "nnunet 2": "nnunet-2d",
-    "nnunet 3": "unet-3d",
-    "unet_medical": "unet",
-    "transformer": "transformer-big",
-    "se3transformer": "se3-transformer",
-    "transformer-xl base": "transformer-xl-base",
-    "transformer-xl large": "transformer-xl-large",
-    "tft electricity": "temporal-fusion-transformer",
-    "tft traffic": "temporal-fusion-transformer",
-    "gpunet gpunet-0": "gpunet-0",
-    "gpunet gpunet-1": "gpunet-0",
-    "gpunet gpunet-2": "gpunet-2",
-}
+with Path(__file__).with_name("run_presets.csv").open(encoding="utf-8") as _file:
+    _PRESETS = {row["model"]: row["preset"] for row in csv.DictReader(_file)}
 
 
 #: MLPerf replaced the network of its detection benchmark in v2.0; NVIDIA's own is another.
