@@ -3,7 +3,7 @@
 from gpuplan.api.exports.node_script import GRACE_SECONDS, PLACEHOLDER, place
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import cost_at_limit, limit_seconds
-from gpuplan.api.presentation.text_formatting import duration, number, percent, plain, usd
+from gpuplan.api.presentation.text_formatting import done_below, duration, number, percent, plain, usd
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.planner.serialization.rounded_figures import moment
 
@@ -63,10 +63,9 @@ def _hours_at_place(phase: Phase) -> float:
 
 def _behind(phase: Phase) -> str:
     """The condition that starts a standby."""
-    saved = "not enough" if phase.switch_share is None else f"less than {percent(phase.switch_share, 1)}"
     if phase.switch_by is None:
         return "if the previous phase falls behind"
-    return f"if {saved} of the work is saved at {moment(phase.switch_by)}"
+    return f"if {done_below(phase.switch_share, 1)} of the work is saved at {moment(phase.switch_by)}"
 
 
 def _limit(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:

@@ -44,6 +44,9 @@ from gpuplan.planner.model.shared import Phase
 #: The quantile of a plan's `p95` figures.
 P95 = 0.95
 
+#: Hours away that rounding up to a billing step may add or hide.
+_SECOND = 1 / 3600
+
 
 def render_answer(answer: PlanAnswer) -> Sections:
     """The sections of a plan or of an infeasible answer."""
@@ -217,10 +220,21 @@ def _runs(phase: Phase, *, behind: bool) -> str:
     """How long the machines are rented, and how much of that is steady training."""
     hours, training = duration(phase.hours), duration(phase.training_hours)
     if behind:
-        return f"{hours} on average, until the work is done or the standby takes over; the full work is {training} of steady training"
+        away = phase.hours - _paid_hours(phase)
+        unpaid = f", {duration(away)} of them away after preemptions and unpaid" if away > _SECOND else ""
+        until = "until the work is done or the standby takes over"
+        return f"{hours} on average{unpaid}, {until}; the full work is {training} of steady training"
     away = phase.expected_preemptions * (phase.preemption_wait_hours or 0.0)
     unpaid = f" and {duration(away)} away after preemptions, unpaid" if away else ""
     return f"{hours}, of which {training} steady training{unpaid}"
+
+
+def _paid_hours(phase: Phase) -> float:
+    """Expected hours that are billed: set-up, and those that the machines cost; all hours where an earlier plan states no set-up."""
+    rate = phase.nodes * phase.usd_per_node_hour
+    if phase.setup_hours is None or not rate:
+        return phase.hours
+    return phase.setup_hours + float(phase.cost_usd.breakdown.compute / rate)
 
 
 def _interruptions(phase: Phase) -> str | None:

@@ -5,7 +5,17 @@ from datetime import datetime, timedelta
 
 from gpuplan.api.presentation.phrases import machines, node_price, offer, place_and_kind, rented
 from gpuplan.api.presentation.sections import Block, Heading
-from gpuplan.api.presentation.text_formatting import chance, duration, layout, located, number, percent, usd, when
+from gpuplan.api.presentation.text_formatting import (
+    chance,
+    done_below,
+    duration,
+    layout,
+    located,
+    number,
+    percent,
+    usd,
+    when,
+)
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, heading, listing
 from gpuplan.planner.model.shared import ContingencyStandby, Move, Phase
 
@@ -104,8 +114,6 @@ def render_contingency_standby(back: ContingencyStandby | None) -> list[Block | 
 
 
 def _sentence(switch: Phase | ContingencyStandby) -> str:
-    saved = percent(switch.switch_share) if switch.switch_share is not None else "enough"
-    return (
-        f"If by {when(switch.switch_by)} ({duration(switch.switch_by_hours)} from the start) less than {saved} is "
-        f"done, switch to {machines(switch)} in {place_and_kind(switch)}."
-    )
+    by = f"{when(switch.switch_by)} ({duration(switch.switch_by_hours)} from the start)"
+    to = f"{machines(switch)} in {place_and_kind(switch)}"
+    return f"If by {by} {done_below(switch.switch_share)} is done, switch to {to}."

@@ -23,7 +23,7 @@ from gpuplan.api.presentation.phrases import (
     rented,
 )
 from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
-from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
+from gpuplan.api.presentation.text_formatting import chance, done_below, duration, number, percent, plain, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.model.capacity_ladder import CapacityLadder, NextChoice
@@ -237,8 +237,8 @@ def _behind(plan: Plan) -> Section:
 
 
 def _switch(to: Machines, by: datetime, share: float | None) -> str:
-    saved = "enough" if share is None else percent(share)
-    return f"Below {saved} done by {when(by)}, switch to {configuration(to)}."
+    done = done_below(share).replace("less than", "Below").capitalize()
+    return f"{done} done by {when(by)}, switch to {configuration(to)}."
 
 
 def _alternatives(plan: Plan) -> Section:

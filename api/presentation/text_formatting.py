@@ -117,6 +117,13 @@ def percent(share: float | None, digits: int = 0) -> str:
     return UNKNOWN if share is None else f"{share * 100:.{digits}f} %"
 
 
+def done_below(share: float | None, digits: int = 0) -> str:
+    """How much of the work is done, if less than this share: `less than 42 %`, or `nothing` of a share that rounds to none."""
+    if share is None:
+        return "not enough"
+    return "nothing" if round(100 * share, digits) <= 0 else f"less than {percent(share, digits)}"
+
+
 def chance(probability: float | None) -> str:
     """A probability as a percentage, never 0 or 100 %."""
     if probability is None:

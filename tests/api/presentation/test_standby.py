@@ -54,6 +54,11 @@ def test_a_standby_says_until_when_how_much_must_be_done_and_where_to_go() -> No
     assert "$153.72" in text
 
 
+def test_a_standby_that_could_still_do_all_of_the_work_takes_over_where_nothing_is_done() -> None:
+    text = shown(render_standby(answer_of(Phase, STANDBY | {"switch_share": 0.004})))
+    assert "(30 h from the start) nothing is done, switch to" in text
+
+
 def test_a_contingency_standby_says_the_same_of_a_plan_that_hardly_needs_it() -> None:
     back = WHERE | SWITCH | {"ready_hours": 0.75, "deadline_probability": 0.9971, "extra_usd": "12.50"}
     text = shown(render_contingency_standby(answer_of(ContingencyStandby, back)))
@@ -72,11 +77,13 @@ def test_no_contingency_standby_is_said_to_be_certain_or_never_needed() -> None:
 
 
 def test_hours_on_spot_that_a_standby_may_cut_short_are_not_said_to_hold_all_training() -> None:
-    spot = answer_of(Phase, PHASE | {"hours": 4.0, "training_hours": 15.0})
+    cost = {"expected": "240.50", "breakdown": {"compute": "231.00", "setup": "9.50"}}
+    hours = {"hours": 4.0, "training_hours": 15.0, "setup_hours": 0.125}
+    spot = answer_of(Phase, PHASE | hours | {"usd_per_node_hour": "19.25", "nodes": 4, "cost_usd": cost})
     text = " ".join(shown(_phase(spot, behind=True)).split())
     assert (
-        "4 h on average, until the work is done or the standby takes over; the full work is 15 h of steady training"
-        in text
+        "4 h on average, 52.5 min of them away after preemptions and unpaid, until the work is done or the standby takes "
+        "over; the full work is 15 h of steady training" in text
     )
     assert "of which" in shown(_phase(spot, behind=False))
 
