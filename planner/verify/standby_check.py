@@ -41,6 +41,7 @@ class Stated(NamedTuple):
     median_hours: float
     confident_hours: float
     p95_hours: float
+    usd: float
     median_usd: float
     p95_usd: float
 
@@ -139,6 +140,7 @@ def _stated(context: Context, plan: Standby) -> Stated:
         median_hours=field_coverage.number("hours", "median"),
         confident_hours=field_coverage.number("hours", "confident"),
         p95_hours=field_coverage.number("hours", "p95"),
+        usd=field_coverage.micros("cost_usd", "expected") / 1e6,
         median_usd=field_coverage.micros("cost_usd", "median") / 1e6,
         p95_usd=field_coverage.micros("cost_usd", "p95") / 1e6,
     )
@@ -240,6 +242,11 @@ def _replayed(context: Context, stated: Stated, figures: Figures, plan: Standby)
     latest = max(stated.called_at, 0.0) <= plan.rule.deadline_hours
     context.field_coverage.is_true("hours", ("phases", 1, "switch_by_hours"), latest, None, "after the deadline")
     confident = figures.confident_hours._replace(value=min(figures.confident_hours.value, plan.rule.deadline_hours))
+    # Rare runs may raise a mean above what 95 % of runs take or cost; that is then stated as the mean.
+    p95_hours, p95_usd = (
+        figure._replace(value=max(figure.value, mean))
+        for figure, mean in ((figures.p95_hours, stated.hours), (figures.p95_usd, stated.usd))
+    )
     checks: tuple[tuple[Path, str, float, Estimated | None], ...] = (
         (
             ("phases", 0, "expected_preemptions"),
@@ -259,9 +266,9 @@ def _replayed(context: Context, stated: Stated, figures: Figures, plan: Standby)
         (("hours", "expected"), "expected hours", stated.hours, figures.hours.of_event(stated.calls, whole)),
         (("hours", "median"), "quantiles of hours", stated.median_hours, figures.median_hours),
         (("hours", "confident"), "quantiles of hours", stated.confident_hours, confident),
-        (("hours", "p95"), "quantiles of hours", stated.p95_hours, figures.p95_hours),
+        (("hours", "p95"), "quantiles of hours", stated.p95_hours, p95_hours),
         (("cost_usd", "median"), "quantiles of cost", stated.median_usd, figures.median_usd),
-        (("cost_usd", "p95"), "quantiles of cost", stated.p95_usd, figures.p95_usd),
+        (("cost_usd", "p95"), "quantiles of cost", stated.p95_usd, p95_usd),
     )
     for path, name, value, leg in checks:
         if leg is not None:

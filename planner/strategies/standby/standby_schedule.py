@@ -62,7 +62,7 @@ def standby_schedule(candidates: Candidates, standby_plan: StandbyPlan) -> Sched
             expected=delay + run.hours,
             median=delay + run.hours_median,
             confident=min(delay + run.hours_at_confidence, columns.deadline_hours),
-            p95=delay + run.hours_p95,
+            p95=delay + max(run.hours_p95, run.hours),
         ),
         deadline_probability=run.in_time,
         notes=_notes(standby_plan),
@@ -70,7 +70,10 @@ def standby_schedule(candidates: Candidates, standby_plan: StandbyPlan) -> Sched
 
 
 def _total(run: StandbyRun, spot: PhaseChoice, standby: PhaseChoice, parts: dict[str, int]) -> CostMicros:
-    """The cost of both legs, with the spread of the prices that are estimates in its quantiles."""
+    """The cost of both legs, with the spread of the prices that are estimates in its quantiles.
+
+    Few calls of a dear standby may raise the mean above what 95 % of runs cost; then that is stated as the mean.
+    """
     spot_price, standby_price = (relative_prices(leg.choice.offer) for leg in (spot, standby))
     median, p95 = round(run.usd_median * 1e6), round(run.usd_p95 * 1e6)
     if spot_price is not None or standby_price is not None:

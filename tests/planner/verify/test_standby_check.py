@@ -22,6 +22,7 @@ from tests.planner.verify.answers import (
     names,
     numbers,
     small_columns,
+    snapshot_columns,
     tampered,
 )
 from tests.planner.verify.test_phases import SPOT_COLUMNS, STANDS_BY, WITH_STANDBY, checked
@@ -227,3 +228,19 @@ def test_plans_with_a_standby_are_verified(seed: int) -> None:
     if answer["outcome"] == "planned":
         job = replace(job, deadline_hours=answer["plan"]["hours"]["expected"] * draw.uniform(0.7, 2))
         assert answers.checked(answer_of(job, columns), job, columns).wrong == ()
+
+
+def test_a_mean_above_the_cost_of_nineteen_runs_of_twenty_is_stated_as_that_and_verified() -> None:
+    offers = [
+        offer if offer.price_kind == "spot" else replace(offer, usd_micros_per_hour=100 * offer.usd_micros_per_hour)
+        for offer in SPOT_COLUMNS.offers
+    ]
+    columns = snapshot_columns(list(SPOT_COLUMNS.instance_types), offers)
+    job = replace(STANDS_BY, deadline_hours=11.0, confidence=0.98)
+    answer = answer_of(job, columns)
+    cost = answer["plan"]["cost_usd"]
+    assert answer["plan"]["phases"][1]["probability"] < 0.05
+    assert cost["p95"] == cost["expected"]
+    assert answers.checked(answer, job, columns).wrong == ()
+    dearer = tampered(answer, ("cost_usd", "p95"), f"{1.1 * float(cost['p95']):.6f}")
+    assert names(answers.checked(dearer, job, columns)) == {"cost_usd.p95"}
