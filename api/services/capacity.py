@@ -153,9 +153,10 @@ def planned_candidates(answer: PlanAnswer) -> list[Candidate]:
     """
     if isinstance(answer, InfeasibleAnswer):
         raise UnusableInput.at("job", message="no plan meets the job's requirements; gpuplan plan says why")
-    plan = answer.plan
-    choices = () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices
-    rented = [*plan.phases, *choices, *plan.alternatives]
+    plan, ladder = answer.plan, answer.plan.capacity_ladder
+    choices = () if ladder is None else ladder.next_choices
+    changing = () if ladder is None or ladder.changing_machines is None else ladder.changing_machines.phases
+    rented = [*plan.phases, *choices, *changing, *plan.alternatives]
     return list(
         dict.fromkeys(
             Candidate(

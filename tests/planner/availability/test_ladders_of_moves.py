@@ -17,8 +17,9 @@ from tests.planner.least_cost import least_cost
 from tests.planner.small_catalogues import START, Priced, every_configuration
 from tests.planner.verify.answers import answer_of, checked, small_columns, snapshot_columns, tampered
 
-#: Draws whose cheapest plan changes machines: those that begin with it, and those whose ladder does not.
+#: Draws whose cheapest plan changes machines: it begins the ladder, has no next choice, or gives way to another.
 MOVES_FIRST = (20, 32, 46, 99)
+NO_TIME_FOR_TWO = (34, 35)
 OTHERS_FIRST = (869, 1691, 1804, 1890)
 
 
@@ -115,8 +116,10 @@ def test_verify_finds_a_change_of_machines_first_that_costs_more_on_average(monk
     assert "certificate.ladder.objective_usd" in {one.figure for one in wrong}
 
 
-def test_a_change_of_machines_that_cannot_be_had_is_never_first() -> None:
-    columns, job, planned, _ = ladder_at(MOVES_FIRST[0])
+@pytest.mark.parametrize("seed", [MOVES_FIRST[0], *NO_TIME_FOR_TWO])
+def test_a_change_of_machines_that_cannot_be_had_is_never_first(seed: int) -> None:
+    columns, job, planned, _ = ladder_at(seed)
+    assert len(planned.phases) == 2
     choice = planned.phases[0].choice
     live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.0),))
     shown = answer_of(job, columns, settings=SETTINGS, capacity=live)
