@@ -40,30 +40,22 @@ from gpuplan.planner.verify.wall_clock_hours import (
 P95 = 0.95
 
 
-class RecomputedCost(NamedTuple):
+class _Parts[Usd: (float, Floats)](NamedTuple):
     """Expected USD by part and in total, the median and the 95 % quantile. `setup` is a share of `compute`."""
 
-    compute: float
-    setup: float
-    storage: float
-    egress: float
-    power: float
-    total: float
-    median: float
-    p95: float
+    compute: Usd
+    setup: Usd
+    storage: Usd
+    egress: Usd
+    power: Usd
+    total: Usd
+    median: Usd
+    p95: Usd
 
 
-class CostBreakdowns(NamedTuple):
-    """`RecomputedCost` of one offer at several node counts: arrays of equal length."""
-
-    compute: Floats
-    setup: Floats
-    storage: Floats
-    egress: Floats
-    power: Floats
-    total: Floats
-    median: Floats
-    p95: Floats
+#: The cost of one offer at one node count, and at several: arrays of equal length.
+RecomputedCost = _Parts[float]
+CostBreakdowns = _Parts[Floats]
 
 
 class Rates:

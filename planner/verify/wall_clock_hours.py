@@ -33,7 +33,7 @@ _NORMAL = NormalDist()
 _ERRORS = [_NORMAL.inv_cdf((number + 0.5) / 128) for number in range(128)]
 
 
-class Clock(NamedTuple):
+class _Hours[Hours: (float, Floats)](NamedTuple):
     """Hours of one run: `run` as estimated, without set-up; then, from the start of set-up, expected, median, at the
     requested confidence, and at 95 %.
 
@@ -42,16 +42,22 @@ class Clock(NamedTuple):
     work: set-up, and the checkpoint that is handed over.
     """
 
-    run: float
-    sigma: float
-    expected: float
-    median: float
-    confident: float
-    p95: float
-    paid: float
-    fixed: float
-    log_sigma: float
-    paid_sigma: float
+    run: Hours
+    sigma: Hours
+    expected: Hours
+    median: Hours
+    confident: Hours
+    p95: Hours
+    paid: Hours
+    fixed: Hours
+    log_sigma: Hours
+    paid_sigma: Hours
+
+
+class Clock(_Hours[float]):
+    """The hours of one run."""
+
+    __slots__ = ()
 
     @property
     def up(self) -> float:
@@ -63,19 +69,10 @@ class Clock(NamedTuple):
         return [self.fixed + self.run * math.exp(self.log_sigma * z) for z in _ERRORS]
 
 
-class Clocks(NamedTuple):
-    """`Clock` of one machine at several node counts: arrays of equal length."""
+class Clocks(_Hours[Floats]):
+    """The hours of one machine at several node counts: arrays of equal length."""
 
-    run: Floats
-    sigma: Floats
-    expected: Floats
-    median: Floats
-    confident: Floats
-    p95: Floats
-    paid: Floats
-    fixed: Floats
-    log_sigma: Floats
-    paid_sigma: Floats
+    __slots__ = ()
 
     @property
     def up(self) -> Floats:
