@@ -48,7 +48,7 @@ def test_why_there_is_no_plan_is_an_answer_too(client: httpx.Client, hopeless: d
         ({"not": 7}, "/not"),
         ({"not": "x" * 101}, "/not"),
         ({"nott": "H100"}, "/nott"),
-        ({"job": {"workload": {"kind": "preset", "model": "resnet-50"}}}, "/job/workload/tokens"),
+        ({"job": {"workload": {"kind": "preset", "model": "resnet-50"}}}, "/job/workload/samples"),
         ({"job": []}, "/job"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_key_makes_it_safe_to_send_again(asked: httpx.Client, job: dict[str, A
         ({"channels": ["nobody"]}, "/channels"),
         ({"channels": []}, "/channels"),
         ({"cheaper_by_percent": 100}, "/cheaper_by_percent"),
-        ({"job": {"workload": {"kind": "preset", "model": "resnet-50"}}}, "/job/workload/tokens"),
+        ({"job": {"workload": {"kind": "preset", "model": "resnet-50"}}}, "/job/workload/samples"),
         ({"chanels": 1}, "/chanels"),
     ],
 )
