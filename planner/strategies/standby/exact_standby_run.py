@@ -26,10 +26,12 @@ Ints = NDArray[np.int64]
 
 #: Gauss-Legendre points below, inside and above the range of deviations in which runs may or may not call the standby.
 _PANELS = (7, 9, 5)
-#: More points for quantiles, and where segments are few: each segment that the estimate's error adds or removes is a step.
+#: More points for quantiles.
+_FINE = (11, 21, 9)
+#: More points where segments are few: each segment that the estimate's error adds or removes is a step.
 _FEW, _FINER = 40, (19, 33, 13)
 #: The points of quantiles where hours spread by so much more than the paid ones: waits grow from point to point.
-_WIDE, _FINEST = 0.5, (39, 33, 13)
+_WIDE, _FINEST = 1.0, (39, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and the probability that counts as never.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
@@ -255,7 +257,9 @@ def _panels(pairs: Pairs, interval_hours: float, *, finely: bool) -> tuple[int, 
     """How many points each panel has; `finely` those of quantiles."""
     if finely and float(pairs.wall_log_sigma[0] - pairs.log_sigma[0]) > _WIDE:
         return _FINEST
-    return _FINER if finely or pairs.work_hours[0] < _FEW * interval_hours else _PANELS
+    if pairs.work_hours[0] < _FEW * interval_hours:
+        return _FINER
+    return _FINE if finely else _PANELS
 
 
 @cache
