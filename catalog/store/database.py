@@ -3,11 +3,11 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -16,8 +16,12 @@ from platformdirs import user_data_path
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+
+class Record(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
 
 VARIABLE = "GPUPLAN_DATABASE_URL"
 FILE_NAME = "gpuplan.sqlite3"
@@ -192,19 +196,17 @@ def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection
         yield connection
 
 
-def insert(connection: sa.Connection, table: sa.Table, record: "DataclassInstance") -> None:
+def insert(connection: sa.Connection, table: sa.Table, record: Record) -> None:
     """Insert a record, whose fields have the names of the columns."""
     connection.execute(sa.insert(table), row_of(table, record))
 
 
-def row_of(table: sa.Table, record: "DataclassInstance") -> dict[str, Any]:
+def row_of(table: sa.Table, record: Record) -> dict[str, Any]:
     """The fields of a record that the table has columns for."""
     return {field.name: getattr(record, field.name) for field in fields(record) if field.name in table.c}
 
 
-def insert_or_ignore(
-    connection: sa.Connection, table: sa.Table, record: "Mapping[str, Any] | DataclassInstance"
-) -> bool:
+def insert_or_ignore(connection: sa.Connection, table: sa.Table, record: Mapping[str, Any] | Record) -> bool:
     """Insert a row or a record unless its key exists. Returns whether it was inserted."""
     row = dict(record) if isinstance(record, Mapping) else row_of(table, record)
     return bool(connection.execute(_ignoring(table, connection.dialect.name), row).rowcount == 1)

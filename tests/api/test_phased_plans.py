@@ -1,4 +1,4 @@
-"""A plan in phases at the door: its document, and what cannot be reported on it."""
+"""A plan in phases: its document, and what cannot be reported on it."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -17,8 +17,8 @@ JOB = {
     "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "30B"},
     "training": {"precision": "bf16"},
     "start": "2026-11-21T08:00Z",
-    "deadline": "3d",
-    "constraints": {"max_nodes": 4, "providers": ["aws"], "price_kinds": ["on_demand", "spot"]},
+    "deadline": "2d",
+    "constraints": {"max_nodes": 2, "providers": ["aws"], "price_kinds": ["on_demand"]},
     "data": {"location": "aws:us-east-1", "dataset_gb": 200},
 }
 

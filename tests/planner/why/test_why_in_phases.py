@@ -137,10 +137,13 @@ def test_with_the_discount_told_it_costs_no_more_than_the_plan(seed: int) -> Non
 
 
 def uses_at(job: TrainingJob, columns: Columns, offer: Offer, micros: int) -> bool:
-    """Whether a plan has an offer in some phase once it costs so much."""
+    """Whether the cheapest plan, given that its machines are obtained, has an offer in some phase once it costs so much."""
     rows = [replace(row, usd_micros_per_hour=micros) if row.key == offer.key else row for row in columns.offers]
     again = planned(job, columns_of("repriced", columns.observed_at, columns.instance_types, rows))
-    return isinstance(again, Planned) and any(phase.choice.offer.key == offer.key for phase in again.phases)
+    if not isinstance(again, Planned):
+        return False
+    changing = None if again.ladder is None else again.ladder.changing_machines
+    return any(phase.choice.offer.key == offer.key for phase in (again if changing is None else changing).phases)
 
 
 #: Draws, a deadline as a share of the hours of the cheapest run, and what a plan would have in part were it cheaper: what
