@@ -227,9 +227,10 @@ def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Int
 
 
 def _undominated(candidates: Candidates, table: Configurations, ok: Ints, chance: Floats, saving: Floats) -> Ints:
-    """The rows without those that another number of nodes in the same place makes useless: as cheap, likely and soon.
+    """The rows without those that another number of nodes in the same place makes useless.
 
-    A ladder with the useless one saves no more than with the other in its stead, or without it.
+    That is as cheap, as likely, and meets the deadline at as late a step: a ladder with the useless one saves no more than with
+    the other in its stead, or without it.
     """
     position, gain = last_positions(candidates, table, ok), saving[ok].astype(np.int64)
     group = np.cumsum(np.diff(table.market[ok] << 32 | table.place[ok], prepend=-1) != 0)

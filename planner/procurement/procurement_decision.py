@@ -9,9 +9,10 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.procurement import ProcurementCertificate, UnboughtMachine
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.procurement.binding_limits import binding
 from gpuplan.planner.procurement.capacity_expansion import Expanded, expand
 from gpuplan.planner.procurement.commitments import Node, Spending
-from gpuplan.planner.procurement.decision_figures import binding, breaks_even, cost_over_years, risk
+from gpuplan.planner.procurement.cost_over_years import cost_over_years
 from gpuplan.planner.procurement.forecast import Forecast, Machine
 from gpuplan.planner.procurement.procurement_model import Model, model_of, refuse_what_is_too_large
 from gpuplan.planner.procurement.procurement_parts import (
@@ -29,7 +30,9 @@ from gpuplan.planner.procurement.procurement_parts import (
 from gpuplan.planner.procurement.procurement_plan import Decided, Impossible, Purchase
 from gpuplan.planner.procurement.procurement_sensitivity import MOST_SHARES, sensitivity
 from gpuplan.planner.procurement.procurement_warnings import assumptions, warnings
+from gpuplan.planner.procurement.purchase_break_even import breaks_even
 from gpuplan.planner.procurement.rounded_figures import money
+from gpuplan.planner.procurement.scenario_risk import risk
 from gpuplan.planner.procurement.served_jobs import Served, is_there, served
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,10 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import Preset, Training, Transformer
 from gpuplan.planner.workload.adversarial_networks import deep_convolutional, style_based
 from gpuplan.planner.workload.block_totals import Amount, Network, whole, work_of_blocks
-from gpuplan.planner.workload.convolutional_networks import check_image_size, lstm, plain, residual, u_net
+from gpuplan.planner.workload.convolutional_networks import check_image_size, plain, residual, u_net
 from gpuplan.planner.workload.diffusion_models import latent_u_net
 from gpuplan.planner.workload.presets import PresetRow, find_preset, presets
+from gpuplan.planner.workload.recurrent_networks import lstm
 from gpuplan.planner.workload.step_work import Work
 from gpuplan.planner.workload.training_batch import (
     LEAST_STEPS,
